@@ -525,6 +525,44 @@ fn the_tasks_that_srun_starts_are_one_run_without_an_outer_one() {
 }
 
 #[test]
+fn a_run_shows_what_slurm_reserved_beside_what_it_used() {
+    let bench = Bench::new();
+    let server = Server::start(["--collectors", "cpu,processes", "--data-dir", bench.data()]);
+    let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+    let mut job = bench.job(&["--id", "asked", "--", "sh", "-c", "while :; do :; done"]);
+    let (start, end) = ((now - 600).to_string(), (now + 3_000).to_string());
+    job.envs([("SLURM_JOB_ID", "42"), ("SLURM_JOB_GPUS", "0,1"), ("SLURM_CPUS_ON_NODE", "4")]);
+    job.envs([("SLURM_MEM_PER_NODE", "2048"), ("SLURM_JOB_START_TIME", &start), ("SLURM_JOB_END_TIME", &end)]);
+    let mut job = started(job);
+    let run = until("its use", || {
+        let run: Value = serde_json::from_str(&server.get("/api/v1/runs/asked", &[]).body).ok()?;
+        let is_used =
+            run["cores_peak"].as_f64().is_some_and(|cores| cores > 0.05) && run["memory_peak_bytes"].is_number();
+        is_used.then_some(run)
+    });
+    let reserved = &run["reserved"];
+    assert_eq!((&reserved["by"], &reserved["gpus"], &reserved["cores"]), (&"slurm".into(), &2.into(), &4.into()));
+    assert_eq!((&reserved["memory_bytes"], &reserved["limit_seconds"]), (&(2_u64 << 30).into(), &3_600.into()));
+    assert!(reserved["used_seconds"].as_f64().is_some_and(|used| (600.0..1_200.0).contains(&used)), "{run}");
+    let memory = run["memory_peak_bytes"].as_f64().expect("a number");
+    assert!(memory > 100_000.0 && memory < 50e6, "the memory of a shell: {memory}");
+    assert!(run["gpus"].is_null(), "no process holds one: {run}");
+    let report = server.get("/api/v1/runs/asked/report", &[]).body;
+    for said in ["of 4 reserved on average", "of 2 GiB reserved at most", "of 1 h used", "2 reserved</td>"] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+    // A run counts in the usage of GPUs although it never held one.
+    let usage = watchglass(["usage", "--by", "run", "--data-dir", bench.data()]).output().expect("it ran");
+    let usage = String::from_utf8_lossy(&usage.stdout).into_owned();
+    assert!(usage.contains("RESERVED") && usage.contains("asked"), "{usage}");
+    let usage: Value = serde_json::from_str(&server.get("/api/v1/usage/runs?by=run", &[]).body).expect("JSON");
+    assert!(usage["rows"][0]["reserved_gpu_hours"].as_f64().is_some_and(|hours| hours > 0.0), "{usage}");
+    assert_eq!((&usage["rows"][0]["gpu_hours"], &usage["rows"][0]["partial"]), (&0.into(), &false.into()), "{usage}");
+    kill(child_of(job.id()), libc::SIGKILL);
+    job.wait().expect("it ended");
+}
+
+#[test]
 fn a_run_is_a_question_about_its_time_its_machines_and_its_gpus() {
     let bench = Bench::new();
     let server = bench.server();

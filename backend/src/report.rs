@@ -5,10 +5,12 @@ use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef, job};
 use shared::finding::next_line;
+use shared::json::Number;
 use shared::note::SavedNote;
 use shared::rollup::Bucket;
-use shared::run::{Run, RunProcess};
+use shared::run::{Run, RunProcess, RunReserved};
 use shared::unit::time::duration;
+use shared::unit::{self, Unit, number};
 use std::fmt::Write;
 
 /// Maximum number of rows of ranks; above it the total is printed.
@@ -86,6 +88,22 @@ pub fn html(
     html
 }
 
+/// A resource that a run used, of those that a scheduler reserved for it: `3 of 16 reserved on average`. None if both are
+/// unknown.
+fn used_of(used: Option<f64>, reserved: Option<Number>, unit: Unit, how: &str) -> Option<String> {
+    match (used, reserved) {
+        (Some(used), Some(reserved)) => Some(format!("{} reserved{how}", unit::part_of(used, reserved.0, unit))),
+        (Some(used), None) => Some(unit::text(used, unit) + how),
+        (None, reserved) => Some(format!("{} reserved", unit::text(reserved?.0, unit))),
+    }
+}
+
+/// The time of the job, of its limit.
+fn time_used(reserved: &RunReserved) -> Option<String> {
+    let words = |seconds: Number| duration((seconds.0 * 1_000.0).round() as i64);
+    Some(format!("{} of {} used", words(reserved.used_seconds?), words(reserved.limit_seconds?)))
+}
+
 fn facts(summary: &RunSummary, html: &mut String) {
     let (run, numbers) = (&summary.run, &summary.numbers);
     let about = &run.about;
@@ -98,6 +116,8 @@ fn facts(summary: &RunSummary, html: &mut String) {
         None => step.to_string(),
     });
     let percent = |share: f64| format!("{share:.0} %");
+    let reserved = run.reserved(summary.made).unwrap_or_default();
+    let cores_peak = numbers.cores_peak.map_or_else(String::new, |peak| format!(", {} at most", number(peak)));
     let facts = [
         ("Run", Some(run.id.clone())),
         ("Project", about.project.clone()),
@@ -111,6 +131,21 @@ fn facts(summary: &RunSummary, html: &mut String) {
         ("Ended", Some(ended)),
         ("Duration", Some(duration((numbers.seconds * 1_000.0).round() as i64))),
         ("Machines", Some(machines.join(", ")).filter(|machines| !machines.is_empty())),
+        ("Time limit", time_used(&reserved)),
+        (
+            "Cores",
+            used_of(numbers.cores_mean, reserved.cores, Unit::Count, " on average").map(|used| used + &cores_peak),
+        ),
+        ("Memory", used_of(numbers.memory_peak_bytes, reserved.memory_bytes, Unit::Bytes, " at most")),
+        (
+            "GPUs held",
+            used_of(
+                numbers.gpus.map(|gpus| gpus as f64),
+                reserved.gpus.map(|gpus| Number(gpus as f64)),
+                Unit::Count,
+                "",
+            ),
+        ),
         ("GPU-hours", numbers.gpu_hours.map(|hours| format!("{hours:.2}"))),
         ("GPUs busy", numbers.gpu_utilization.map(percent)),
         ("GPUs idle", numbers.idle_share.map(|share| format!("{} of the measured time", percent(share * 100.0)))),

@@ -467,7 +467,7 @@ impl Condition {
             Condition::RunIdle(_) | Condition::HeldIdle(_) => Nature::Idle,
             Condition::SourceLost(_) => Nature::SourceLost,
             Condition::Run(_) => Nature::Run,
-            Condition::Finding { what, .. } if what.iter().all(|w| w == "idle") => Nature::Idle,
+            Condition::Finding { what, .. } if what.iter().all(|w| w == "idle" || w == "unused") => Nature::Idle,
             Condition::Finding { .. } => Nature::Finding,
             Condition::Xid(_) => Nature::Xid,
             Condition::FromCode => Nature::Code,

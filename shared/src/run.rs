@@ -1,7 +1,7 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
 use crate::failure::FailureClass;
-use crate::json::Seconds;
+use crate::json::{Number, Seconds};
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -122,6 +122,9 @@ pub struct Begun {
     /// Id of the job of Slurm that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// The part of this machine that a scheduler reserved for its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reserved>,
     /// The pod of Kubernetes that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<Pod>,
@@ -141,6 +144,54 @@ pub struct Pod {
     /// Id of the container in it, 64 hexadecimal digits; None if the files do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+}
+
+/// The part of a machine that a scheduler reserved for a job. Values that are unknown are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reserved {
+    /// The scheduler: `slurm` or `kubernetes`.
+    pub by: String,
+    /// Numbers of the GPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+    /// CPU time, thousandths of a core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub millicores: Option<u64>,
+    /// Memory, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// When the job began, milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+    /// When the scheduler ends the job, milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+}
+
+/// Resources that a scheduler reserved for a run on all its machines. Those that are unknown on one of them are left
+/// out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunReserved {
+    /// The scheduler: `slurm` or `kubernetes`.
+    pub by: String,
+    /// GPUs, used or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// Cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<Number>,
+    /// Memory, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Number>,
+    /// Length of the job at its time limit, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<Number>,
+    /// Time from the start of the job to the end of the run, or until now, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_seconds: Option<Number>,
 }
 
 /// The place of a process among those of its run, from the environment set by its launcher.
@@ -636,6 +687,9 @@ pub struct RunProcess {
     /// Its place among the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
+    /// The part of its machine that a scheduler reserved for its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reserved>,
     /// It is reported by requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
@@ -693,6 +747,37 @@ pub struct RunEdited {
 }
 
 impl Run {
+    /// The resources that a scheduler reserved for it on all its machines; None if no reservation is known. `now` is the
+    /// end of a run that goes on, milliseconds since the Unix epoch.
+    pub fn reserved(&self, now: i64) -> Option<RunReserved> {
+        // Processes of one machine report the same job, or steps of it: the largest value counts.
+        let mut machines: BTreeMap<&str, Reserved> = BTreeMap::new();
+        for (source, of) in self.processes.iter().filter_map(|one| Some((one.source.as_str(), one.reserved.as_ref()?)))
+        {
+            let known = machines.entry(source).or_default();
+            known.by.clone_from(&of.by);
+            known.gpus.extend(of.gpus.iter().filter(|gpu| !known.gpus.contains(gpu)).copied().collect::<Vec<u32>>());
+            known.millicores = known.millicores.max(of.millicores);
+            known.memory_bytes = known.memory_bytes.max(of.memory_bytes);
+            known.since = known.since.or(of.since).min(of.since.or(known.since));
+            known.until = known.until.max(of.until);
+        }
+        let by = machines.values().next()?.by.clone();
+        let sum = |of: fn(&Reserved) -> Option<u64>| machines.values().map(of).sum::<Option<u64>>();
+        let gpus = machines.values().map(|one| one.gpus.len() as u64).sum::<u64>();
+        let since = machines.values().filter_map(|one| one.since).min();
+        let until = machines.values().filter_map(|one| one.until).max();
+        let seconds = |to: Option<i64>| Some(Number((to? - since?).max(0) as f64 / 1_000.0));
+        Some(RunReserved {
+            by,
+            gpus: (gpus > 0).then_some(gpus),
+            cores: sum(|one| one.millicores).map(|all| Number(all as f64 / 1_000.0)),
+            memory_bytes: sum(|one| one.memory_bytes).map(|all| Number(all as f64)),
+            limit_seconds: seconds(until),
+            used_seconds: seconds(Some(self.ended.unwrap_or(now))),
+        })
+    }
+
     /// The id that its machines use.
     pub fn machine_id(&self) -> &str {
         self.known_as.as_deref().unwrap_or(&self.id)

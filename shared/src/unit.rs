@@ -314,7 +314,7 @@ pub fn text(value: f64, unit: Unit) -> String {
 pub fn part_of(part: f64, whole: f64, unit: Unit) -> String {
     let (part, whole) = (part * unit.to_base(), whole * unit.to_base());
     let scale = unit.scale(whole);
-    format!("{} of {} {}", scale.number(part), scale.number(whole), scale.symbol)
+    format!("{} of {} {}", scale.number(part), scale.number(whole), scale.symbol).trim_end().into()
 }
 
 #[cfg(test)]

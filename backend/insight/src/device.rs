@@ -6,6 +6,7 @@ use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, bridge_name, slots};
+use crate::unused::Holder;
 use shared::xid::Action;
 use std::collections::VecDeque;
 
@@ -233,6 +234,8 @@ pub(crate) struct Marks {
     pub idle: Hold,
     pub used: Hold,
     pub idle_told: bool,
+    /// Reserved for a job, without a process.
+    pub unused: Hold,
     pub slow: Share,
     pub waits: Share,
     pub doubted: Hold,
@@ -304,6 +307,8 @@ pub(crate) struct Device {
     pub marks: Marks,
     /// Processes on it, sorted by memory, largest first.
     pub pids: Vec<u32>,
+    /// The job for which it is reserved.
+    pub holder: Option<Box<Holder>>,
     /// The last processes on it that were known.
     pub of: Vec<u32>,
     /// Arrival, second, and PID of a process that does not belong to the current job; 0 where there is none.
@@ -345,6 +350,7 @@ impl Device {
             habits: [Habit::default(); CHANNELS],
             lately: Lately::default(),
             marks: Marks::default(),
+            holder: None,
             pids: Vec::new(),
             of: Vec::new(),
             guest: (0, 0),

@@ -39,6 +39,7 @@ mod straggler;
 mod tenant;
 mod throttle;
 mod uneven;
+mod unused;
 mod words;
 
 #[cfg(test)]
@@ -85,13 +86,26 @@ pub struct Rank {
     pub gpus: Vec<u32>,
 }
 
-/// A job across machines: its GPUs are one group.
+/// GPUs that a scheduler reserved for a job on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The machine.
+    pub source: Source,
+    /// Their indexes on the machine.
+    pub gpus: Vec<u32>,
+}
+
+/// A job across machines: its GPUs are one group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// Its id.
     pub id: String,
     /// Its processes.
     pub ranks: Vec<Rank>,
+    /// GPUs that are reserved for it, used or not.
+    pub reserved: Vec<Reserved>,
+    /// Its user; empty if unknown.
+    pub owner: String,
 }
 
 /// All machines, by number.
@@ -134,6 +148,7 @@ static DETECTORS: &[&DetectorEntry] = &[
     &uneven::DETECTOR,
     &starvation::DETECTOR,
     &idle::DETECTOR,
+    &unused::DETECTOR,
     &disk::DETECTOR,
 ];
 
@@ -278,6 +293,7 @@ impl Insight {
         if self.stale && now - self.regrouped >= 5 {
             let gone = group::regroup(&mut self.groups, &mut self.next_group, &mut self.hosts, &self.jobs, now);
             gone.into_iter().for_each(|group| self.ledger.end_group(now, group));
+            unused::reserve(&mut self.hosts, &self.jobs);
             (self.stale, self.regrouped) = (false, now);
         }
         for group in &mut self.groups {

@@ -33,6 +33,7 @@ pub(crate) fn of_rule(rule: &str) -> Option<&'static str> {
         "straggler.shared" => "End the other process or move it to another GPU",
         "uneven" => "Compare power limit, temperature and application clocks of the GPU with its peers",
         "starvation" => "Profile one step to see what the GPUs wait for: no limit of the machine explains it",
+        "unused" => "End the job if it needs no GPU, or request fewer GPUs for it",
         "idle" => "End the processes that hold the GPUs if nobody needs them",
         _ => return None,
     })

@@ -6,7 +6,7 @@
 //! - [`process`]: the command, the signals that are passed on, and its end.
 //! - [`relay`]: with `--logs`, copies its output, and [`keep`] stores the [`lines`] of it; [`pty`]: its terminal.
 //! - [`memory`]: processes that the kernel killed because of memory meanwhile.
-//! - [`pod`]: its Kubernetes pod.
+//! - [`pod`]: its Kubernetes pod; [`reserved`]: the part of the machine that a scheduler reserved for it.
 //! - [`mark`]: a marker, sent on the same socket.
 //! - [`tell`]: the server's socket, and the file used without a server.
 //! - [`peer`]: sockets on which the kernel identifies senders; [`folder`]: folders in which others may have placed
@@ -25,6 +25,7 @@ mod proc;
 pub mod process;
 pub mod pty;
 pub mod relay;
+pub mod reserved;
 pub mod slurm;
 pub mod tell;
 
@@ -32,7 +33,7 @@ use folder::Folder;
 use memory::Watched;
 use process::{Child, End};
 use relay::{Relay, Streams};
-use shared::run::{About, Begun, How, Over, RUN_ID, SOCKET, Told, check_id};
+use shared::run::{About, Begun, How, Over, RUN_ID, Reserved, SOCKET, Told, check_id};
 use slurm::Step;
 use std::ffi::OsString;
 use std::io;
@@ -52,6 +53,8 @@ pub struct Job {
     pub slurm: Option<String>,
     /// The step of Slurm whose task we are, if it has several.
     pub step: Option<Step>,
+    /// The part of this machine that Slurm reserved for us.
+    pub reserved: Option<Reserved>,
     /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for reports that no server received; None if this user has none.
@@ -111,7 +114,10 @@ pub fn run(
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::read_pod(pid));
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
+    // Only the server can translate the UUIDs of GPUs in a pod to numbers.
+    let reserved = job.reserved.or_else(|| pod.as_ref().and_then(|_| reserved::by_kubernetes(pid, Vec::new())));
+    let begun =
+        Begun { run: id, t: now(), pid, start, namespace, joined, slurm, reserved, pod, about, ..Begun::default() };
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);

@@ -240,11 +240,15 @@ fn victims(messages: &str, since: i64) -> Vec<u32> {
 
 impl Group {
     fn open(folder: &Path, names: &Names) -> Option<Group> {
-        let limit =
-            fs::read_to_string(folder.join(names.limit)).ok()?.trim().parse().ok().filter(|max| *max < NO_LIMIT)?;
+        let limit = memory_limit(&fs::read_to_string(folder.join(names.limit)).ok()?)?;
         let events = Counter::open(&folder.join(names.events))?;
         Some(Group { events, peak: File::open(folder.join(names.peak)).ok(), limit })
     }
+}
+
+/// Bytes in a limit of memory; `max` is no limit.
+pub(crate) fn memory_limit(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|max| *max < NO_LIMIT)
 }
 
 /// The memory cgroup and its ancestors, innermost first.

@@ -31,10 +31,7 @@ pub fn read_pod(pid: u32) -> Option<Pod> {
 fn in_cgroup(text: &str) -> Option<Pod> {
     text.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
-        let (pod, below) = path.split('/').enumerate().find_map(|(at, part)| {
-            let (_, behind) = part.strip_suffix(".slice").unwrap_or(part).rsplit_once("pod")?;
-            Some((uid(&behind.replace('_', "-"))?, at + 1))
-        })?;
+        let (pod, below) = path.split('/').enumerate().find_map(|(at, part)| Some((pod_of_folder(part)?, at + 1)))?;
         let container = path.split('/').nth(below).and_then(|part| {
             let part = part.strip_suffix(".scope").unwrap_or(part);
             let id = part.rsplit('-').next()?;
@@ -42,6 +39,17 @@ fn in_cgroup(text: &str) -> Option<Pod> {
         });
         Some(Pod { uid: pod, container })
     })
+}
+
+/// The UID of a pod from the name of its control group.
+fn pod_of_folder(name: &str) -> Option<String> {
+    let (_, behind) = name.strip_suffix(".slice").unwrap_or(name).rsplit_once("pod")?;
+    uid(&behind.replace('_', "-"))
+}
+
+/// Whether a control group of this name is that of a pod.
+pub(crate) fn is_pod_folder(name: &str) -> bool {
+    pod_of_folder(name).is_some()
 }
 
 /// The pod in a text of `/proc/PID/mountinfo`. Field 4 of the mount on `/etc/hosts` is `.../pods/UID/etc-hosts`.

@@ -52,13 +52,13 @@ pub const TABLE: &[BuiltIn] = &[
     ),
     row("run-ended", "run preempted or ended", Info, "run preempted, ended", ""),
     row("finding-critical", "critical finding", Critical, "finding critical, !host_lost", ""),
-    row("finding-warning", "warning finding", Warning, "finding warning, !host_lost, !idle for 2m", ""),
+    row("finding-warning", "warning finding", Warning, "finding warning, !host_lost, !idle, !unused for 2m", ""),
     row(
         "idle",
         "GPU held idle",
         Info,
-        "finding idle for 30m",
-        "Memory is allocated and nothing runs: check whether the job is still needed.",
+        "finding idle, unused for 30m",
+        "GPUs are reserved or their memory is allocated, and nothing runs: check whether the job is still needed.",
     ),
     row(
         "oom-kill",

@@ -156,11 +156,12 @@ fn gpu_time(usage: GpuTime) -> Rows {
         let cost = row.cost.map_or("-".into(), |cost| format!("{least}{:.2} {currency}", cost.0));
         let name = row.name.unwrap_or_default();
         let (held, idle) = (number(row.gpu_hours), number(row.idle_gpu_hours));
-        vec![of, name, row.runs.to_string(), held, idle, known(row.energy_kwh), cost]
+        let reserved = row.reserved_gpu_hours.map_or("-".into(), number);
+        vec![of, name, row.runs.to_string(), reserved, held, idle, known(row.energy_kwh), cost]
     };
     let total = GpuTimeRow { of: "total".into(), ..usage.total };
-    let head =
-        [by.as_str().to_uppercase().as_str(), "NAME", "RUNS", "GPU-HOURS", "IDLE", "KWH", "COST"].map(String::from);
+    let head = [by.as_str().to_uppercase().as_str(), "NAME", "RUNS", "RESERVED", "GPU-HOURS", "IDLE", "KWH", "COST"]
+        .map(String::from);
     std::iter::once(head.to_vec()).chain(usage.rows.into_iter().chain([total]).map(row)).collect()
 }
 

@@ -51,7 +51,8 @@ pub(super) async fn change(
     let (written, run) = (WrittenRegistry::beside(app.alerts()?), placed(&app, &asker, &id).await?);
     written.change_run(&by, &run, wanted).await?;
     written.refresh(&app.runs.edits).await?;
-    Ok(json(StatusCode::OK, &listed_run(&placed(&app, &asker, &id).await?.run)))
+    let placed = placed(&app, &asker, &id).await?;
+    Ok(json(StatusCode::OK, &listed_run(&placed.run, app.live.clock.wall())))
 }
 
 /// Deletes a run that has ended, with its stored summary and its output on this machine.

@@ -182,8 +182,10 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
     let sockets = run_sockets(config);
     let slurm = std::env::var("SLURM_JOB_ID").ok().filter(|id| run::check_id(id).is_ok());
     let spool = folder.map(|folder| folder.join(jobs::runs::SPOOL_FOLDER));
-    let step = launch::slurm::Step::from_variables(|name| std::env::var(name).ok());
-    let job = launch::Job { command: task.command, id: task.id, about, slurm, step, sockets, spool, logs: task.logs };
+    let variable = |name: &str| std::env::var(name).ok();
+    let (step, reserved) = (launch::slurm::Step::from_variables(variable), launch::reserved::by_slurm(variable));
+    let (command, id, logs) = (task.command, task.id, task.logs);
+    let job = launch::Job { command, id, about, slurm, step, reserved, sockets, spool, logs };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
     match launch::run(job, inherited, || clock::System.wall(), say) {

@@ -5,7 +5,7 @@ use crate::failure::FailureClass;
 use crate::finding::Finding;
 use crate::json::{Number, Seconds};
 use crate::note::SavedNote;
-use crate::run::{About, Rank, RunEdited, RunState};
+use crate::run::{About, Rank, RunEdited, RunReserved, RunState};
 use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +75,9 @@ pub struct RunRow {
     pub hosts: Vec<String>,
     /// Processes that are ranks; 0 if none has a number.
     pub ranks: u64,
+    /// Resources that a scheduler reserved for it; left out if none are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<RunReserved>,
     /// Its processes, first begun first. Left out of a list with sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<ListedProcess>>,
@@ -185,6 +188,16 @@ pub struct RunFigures {
     /// Maximum memory in use on one of its GPUs, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory_peak_bytes: Option<Number>,
+    /// Mean CPU time of its processes, cores; only for one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores_mean: Option<Number>,
+    /// Maximum CPU time of its processes in one column of a chart, cores; only for one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores_peak: Option<Number>,
+    /// Maximum memory of its processes in one column of a chart, bytes; only for one run. A page that several processes
+    /// share counts for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_peak_bytes: Option<Number>,
     /// Models of its GPUs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpu_models: Vec<String>,

@@ -99,7 +99,7 @@ pub struct GpuTimeRow {
     pub of: String,
     /// Name of the run; null otherwise, and if it has none.
     pub name: Option<String>,
-    /// Runs that held a GPU. A run counts on each of its days.
+    /// Runs that held a GPU, or for which a scheduler reserved one. A run counts on each of its days.
     pub runs: u64,
     /// GPUs that were held, times the hours for which they were held. A GPU that two runs hold counts for both.
     pub gpu_hours: Number,
@@ -107,6 +107,8 @@ pub struct GpuTimeRow {
     pub measured_gpu_hours: Number,
     /// GPU-hours of the measured ones below 5 % utilization.
     pub idle_gpu_hours: Number,
+    /// GPU-hours that schedulers reserved, used or not; null if no reservation is known.
+    pub reserved_gpu_hours: Option<Number>,
     /// Energy of the GPUs, kWh; null if it is unknown for all of them.
     pub energy_kwh: Option<Number>,
     /// Cost of the GPU-hours and the energy; null without prices.
@@ -123,7 +125,7 @@ pub fn gpu_time_csv(usage: &GpuTime) -> String {
     let number = |value: Number| format!("{:.DECIMALS$}", value.0);
     let known = |value: Option<Number>| value.map_or(String::new(), number);
     let mut text = format!(
-        "{},name,runs,gpu_hours,measured_gpu_hours,idle_gpu_hours,energy_kwh,cost,currency,partial\n",
+        "{},name,runs,gpu_hours,measured_gpu_hours,idle_gpu_hours,reserved_gpu_hours,energy_kwh,cost,currency,partial\n",
         usage.by.as_str()
     );
     for row in &usage.rows {
@@ -135,6 +137,7 @@ pub fn gpu_time_csv(usage: &GpuTime) -> String {
             number(row.gpu_hours),
             number(row.measured_gpu_hours),
             number(row.idle_gpu_hours),
+            known(row.reserved_gpu_hours),
             known(row.energy_kwh),
             known(row.cost),
             cell(currency),
@@ -158,6 +161,7 @@ mod tests {
             gpu_hours: Number(12.5),
             measured_gpu_hours: Number(12.0),
             idle_gpu_hours: Number(0.25),
+            reserved_gpu_hours: Some(Number(16.0)),
             cost: Some(Number(31.25)),
             partial: true,
             ..GpuTimeRow::default()
@@ -166,8 +170,8 @@ mod tests {
             GpuTime { by: GpuTimeBy::Project, rows: vec![row], currency: Some("EUR".into()), ..GpuTime::default() };
         assert_eq!(
             gpu_time_csv(&usage),
-            "project,name,runs,gpu_hours,measured_gpu_hours,idle_gpu_hours,energy_kwh,cost,currency,partial\n\
-             \"'=vision, 2\",,2,12.500,12.000,0.250,,31.250,EUR,true\n"
+            "project,name,runs,gpu_hours,measured_gpu_hours,idle_gpu_hours,reserved_gpu_hours,energy_kwh,cost,currency,partial\n\
+             \"'=vision, 2\",,2,12.500,12.000,0.250,16.000,,31.250,EUR,true\n"
         );
     }
 

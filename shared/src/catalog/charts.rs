@@ -152,6 +152,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("job.step", "Training step", "job"),
     ("job.not_a_number", "Values that are not a number", "job"),
     ("process.cpu", "Process CPU", "process"),
+    ("process.cores", "Process CPU, cores", "process"),
     ("process.memory", "Process memory", "process"),
     ("process.memory.percent", "Process memory, share", "process"),
     ("process.threads", "Process threads", "process"),

@@ -14,7 +14,7 @@ pub fn metrics_markdown(catalog: &Catalog) -> String {
          Prometheus gets base units (shares are ratios, 0 to 1; sizes are bytes) under the name in the last column, with \
          the labels in its braces and `source`, the machine. A part of a GPU has `mig`, `partition`, `link`, `xcc`, `block` or `pid` too. What was scraped keeps \
          its own name and labels, with `endpoint`.\n\n\
-         Of `cpu`, `proc.cpu.threads` and `proc.memory.rssMB` there is a series for each rank of a training job too, read anew every 5 s: \
+         Of `cpu`, `proc.cpu.cores`, `proc.cpu.threads` and `proc.memory.rssMB` there is a series for each rank of a training job too, read anew every 5 s: \
          `cpu/l:rank_3`, with the label that the rank has instead of its number, where it has one. In Prometheus these have \
          the label `rank`, and `watchglass_rank_run{source,rank,run}` says whose it is.\n",
     );

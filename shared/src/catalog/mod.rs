@@ -438,6 +438,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     job::ROWS,
     process::ROWS,
     process::KERNEL_ROWS,
+    process::RANK_ROWS,
     process::WANDB_ROWS,
     openmetrics::ROWS,
     wandb::ROWS,

@@ -67,6 +67,15 @@ pub static WANDB_RSS: MetricDef = MetricDef::gauge("wandb.memory.rssMB", Unit::M
     .steps(256.0)
     .help("Resident set of all processes wandb-core and their direct children; a page shared by several counts once for each. Summed from the process table, every 5 s. W&B 0.31 tells it of its own process where x_stats_self_usage is set.");
 
+/// CPU of a rank in cores.
+pub static CORES: MetricDef = MetricDef::gauge("proc.cpu.cores", Unit::Count)
+    .title("Process CPU, cores")
+    .on("process.cores", "cores")
+    .help("CPU time of a rank of a training job and all its descendants per second, 1 is one core busy all the time. Summed from the process table, every 5 s. There is no such series for watched processes.");
+
+/// Rows that only ranks have.
+pub static RANK_ROWS: &[&MetricDef] = &[&CORES];
+
 /// Values of W&B's own processes, summed from the process table.
 pub static WANDB_ROWS: &[&MetricDef] = &[&WANDB_CPU, &WANDB_RSS];
 

@@ -862,7 +862,7 @@ impl World {
                         None => ranks.push(insight::Rank { source, pid: member.pid, gpus: vec![gpu] }),
                     }
                 }
-                insight::Job { id: job.name.clone(), ranks }
+                insight::Job { id: job.name.clone(), ranks, ..insight::Job::default() }
             })
             .collect();
         sink.jobs(&jobs);

@@ -3,7 +3,7 @@
 use super::trace::{
     Does, IDLE_GPU, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, put_host, rules,
 };
-use crate::{Insight, Settings};
+use crate::{Insight, Job, Reserved, Settings};
 use shared::catalog::{Metric, gpu};
 use shared::finding::{Severity, Watch};
 
@@ -35,6 +35,49 @@ fn gpus_that_are_held_are_told_once() {
     assert_eq!(rules(&findings_of(2400, 1000, |t| Some(held(t, OFF)))), [""; 0], "nothing holds them");
     let all = findings_of(5000, 5000, |t| Some(held(t, IDLE_GPU)));
     assert_eq!(all[0].severity, Severity::Warning, "after an hour");
+}
+
+/// A job for which these GPUs of the first machine are reserved.
+fn reserving(gpus: &[u32]) -> Job {
+    let reserved = vec![Reserved { source: 0, gpus: gpus.to_vec() }];
+    Job { id: "train-7".into(), reserved, owner: "ada".into(), ..Job::default() }
+}
+
+#[test]
+fn reserved_gpus_without_a_process_are_told_with_their_job_and_end_with_it() {
+    let mut trace = Trace::new(1, 1000);
+    trace.insight.jobs(&[reserving(&[2, 3])]);
+    // The first two work, and the others do nothing; all memory of theirs is free.
+    let sheet = |t: i64| Some(one(4, t, |gpu, _| if gpu < 2 { WORKS } else { OFF }));
+    trace.run(0..580, 1, |_, t| sheet(t));
+    assert_eq!(rules(&last(&trace.told)), [""; 0], "ten minutes have not passed");
+    trace.run(580..900, 1, |_, t| sheet(t));
+    let all = last(&trace.told);
+    assert_eq!(rules(&all), ["unused"]);
+    check(&all[0]);
+    assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[2, 3][..]));
+    let sentence = &all[0].sentence;
+    assert!(
+        sentence.starts_with("GPUs 2, 3 are reserved for run train-7 of ada, but nothing has used them for 10 min"),
+        "{sentence}"
+    );
+    assert_eq!(all[0].until, None);
+    // One of them begins to work; then the job ends.
+    trace.run(900..960, 1, |_, t| Some(one(4, t, |gpu, _| if gpu < 3 { WORKS } else { OFF })));
+    assert_eq!(last(&trace.told)[0].until, None, "the other is still unused");
+    trace.insight.jobs(&[]);
+    trace.run(960..1000, 1, |_, t| sheet(t));
+    assert!(last(&trace.told)[0].until.is_some(), "nobody reserves them any more");
+}
+
+#[test]
+fn reserved_gpus_that_are_used_or_free_for_all_are_no_finding() {
+    for (gpus, does) in [(&[0u32, 1, 2, 3][..], WORKS), (&[], OFF)] {
+        let mut trace = Trace::new(1, 1000);
+        trace.insight.jobs(&[reserving(gpus)]);
+        trace.run(0..1500, 1, |_, t| Some(one(4, t, |_, _| does)));
+        assert_eq!(rules(&last(&trace.told)), [""; 0], "{gpus:?}");
+    }
 }
 
 fn hangs(t: i64) -> Sheet {

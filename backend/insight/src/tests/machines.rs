@@ -197,7 +197,7 @@ fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
     for (most, rule) in [(1.6e9, "starvation"), (1e9, "straggler.slow")] {
         let mut trace = Trace::new(3, 1000);
         let ranks = (0..3).map(|source| Rank { source, pid: 7, gpus: vec![0] }).collect();
-        trace.insight.jobs(&[Job { id: "run".into(), ranks }]);
+        trace.insight.jobs(&[Job { id: "run".into(), ranks, ..Job::default() }]);
         trace.run(0..1500, 3, |host, t| {
             let mut sheet = one(1, t, |_, t| match t {
                 ..60 => OFF,

@@ -70,11 +70,11 @@ fn parts(run: &Run, (first, last): (i64, i64), now: i64) -> impl Iterator<Item =
     days.filter_map(move |day| Some((day, part_of(run, (day * DAY_MS, (day + 1) * DAY_MS), now)?)))
 }
 
-/// All days of a run on which it held a GPU. It may read the disk.
+/// All days of a run on which it held a GPU, or one was reserved for it. It may read the disk.
 pub(super) fn days_of(live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Vec<RunDay> {
     let all = parts(run, (i64::MIN, i64::MAX), now);
     let read = all.map(|(day, part)| RunDay { day, sums: measure(live, sources, &part, now, (1, false)).sums });
-    read.filter(|one| one.sums.gpus > 0).collect()
+    read.filter(|one| one.sums.has_gpus()).collect()
 }
 
 /// Number of days that an answer may still read from the history.
@@ -114,7 +114,7 @@ impl RunDays {
             let sums = sums.map_or_else(|| held_sums(&part, now), Arc::unwrap_or_clone);
             RunDay { day, sums }
         };
-        parts(run, days, now).map(one).filter(|one| one.sums.gpus > 0).collect()
+        parts(run, days, now).map(one).filter(|one| one.sums.has_gpus()).collect()
     }
 
     fn cached(&self, key: &Key, now: i64) -> Option<Arc<Sums>> {

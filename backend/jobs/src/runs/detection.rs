@@ -133,7 +133,7 @@ mod linux {
     }
 
     fn begun(found: DetectedRank, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
-        let DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
+        let DetectedRank { run, below, pid, start, rank, slurm, reserved, pod, about, is_address, launcher } = found;
         // SAFETY: the call takes a number and returns one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
@@ -148,6 +148,7 @@ mod linux {
             generation: is_address.then_some(t),
             rank: Some(rank),
             slurm,
+            reserved,
             pod,
             told: false,
             about,

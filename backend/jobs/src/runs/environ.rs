@@ -3,7 +3,8 @@
 //! Environments of jobs are read in this file alone. Only the variables of [`VARIABLES`] ever leave it: nothing else is
 //! stored, logged or counted, and the buffer is overwritten afterwards.
 
-use shared::run::{MAX_TAGS, Rank};
+use launch::reserved::by_slurm;
+use shared::run::{MAX_TAGS, Rank, Reserved};
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -80,11 +81,17 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("SLURM_ARRAY_JOB_ID", Word),
     ("SLURM_ARRAY_TASK_ID", Number),
     ("SLURM_CLUSTER_NAME", Word),
+    ("SLURM_CPUS_ON_NODE", Number),
     ("SLURM_JOB_ACCOUNT", Text),
+    ("SLURM_JOB_END_TIME", Word),
     ("SLURM_JOB_GPUS", Devices),
     ("SLURM_JOB_ID", Word),
     ("SLURM_JOB_NAME", Text),
+    ("SLURM_JOB_START_TIME", Word),
     ("SLURM_LOCALID", Number),
+    ("SLURM_MEM_PER_CPU", Number),
+    ("SLURM_MEM_PER_GPU", Number),
+    ("SLURM_MEM_PER_NODE", Number),
     ("SLURM_NODEID", Number),
     ("SLURM_NTASKS", Number),
     ("SLURM_PROCID", Number),
@@ -251,6 +258,10 @@ pub(super) struct EnvironFacts {
     pub tags: Vec<String>,
     /// ID of its Slurm job.
     pub slurm: Option<String>,
+    /// The part of the machine that Slurm reserved for its job.
+    pub reserved: Option<Reserved>,
+    /// UUIDs of the GPUs of its container, or prefixes of them; empty if one of them has a number instead.
+    pub of_container: Vec<String>,
     /// Address on which NCCL answers, if it is set.
     pub nccl: Option<String>,
 }
@@ -305,6 +316,8 @@ impl EnvironFacts {
             notes: text(&["WANDB_NOTES"]),
             tags: tags(value("WANDB_TAGS").unwrap_or_default()),
             slurm: text(&["SLURM_JOB_ID"]),
+            reserved: by_slurm(|name| value(name).map(String::from)),
+            of_container: value(OF_CONTAINER).and_then(named_devices).unwrap_or_default(),
             nccl: text(&[NCCL_ADDRESS]),
         }
     }
@@ -383,6 +396,16 @@ impl Device {
         let plain = |c: char| c.is_ascii_hexdigit() || c == '-' || c == '/';
         ((1..=MAX_UUID_BYTES).contains(&behind.len()) && behind.chars().all(plain)).then(|| Device::Named(text.into()))
     }
+}
+
+/// The UUIDs in a list of GPUs; None if it has a number. The device plugin of Kubernetes writes UUIDs. Numbers come from
+/// people, who do not decide about the GPUs of a container.
+fn named_devices(list: &str) -> Option<Vec<String>> {
+    let named = |part: &str| match Device::parse(part)? {
+        Device::Named(name) => Some(name),
+        Device::Number(_) => None,
+    };
+    list.split(',').map(named).collect()
 }
 
 /// GPUs of a list; None stands for an unknown one.

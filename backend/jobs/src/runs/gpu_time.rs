@@ -82,6 +82,7 @@ struct GpuTimeSums {
     held_s: f64,
     measured_s: f64,
     idle_s: f64,
+    reserved_s: Option<f64>,
     kwh: Option<f64>,
     cost: Option<f64>,
     partial: bool,
@@ -99,7 +100,9 @@ impl GpuTimeSums {
             |before: Option<f64>, more: Option<f64>| more.map_or(before, |more| Some(before.unwrap_or(0.0) + more));
         self.kwh = sum(self.kwh, kwh);
         self.cost = sum(self.cost, cost.flatten());
-        self.partial |= kwh.is_none() || cost == Some(None);
+        self.reserved_s = sum(self.reserved_s, sums.reserved_s);
+        // Energy and cost are those of the GPUs that were held.
+        self.partial |= sums.gpus > 0 && (kwh.is_none() || cost == Some(None));
     }
 
     fn row(self, of: String) -> GpuTimeRow {
@@ -111,6 +114,7 @@ impl GpuTimeSums {
             gpu_hours: hours(self.held_s),
             measured_gpu_hours: hours(self.measured_s),
             idle_gpu_hours: hours(self.idle_s),
+            reserved_gpu_hours: self.reserved_s.map(hours),
             energy_kwh: self.kwh.map(Number),
             cost: self.cost.map(Number),
             partial: self.partial,

@@ -194,7 +194,7 @@ impl Read {
 }
 
 /// The names of series of a process, the most specific last: another job may have the first one.
-fn series_of(process: &RunProcess, run: &str) -> Vec<String> {
+pub(super) fn series_of(process: &RunProcess, run: &str) -> Vec<String> {
     let rank = process.rank.as_ref().map(|rank| rank.rank);
     names_of(process.label.as_deref(), rank, process.pid, run).map(|name| format!("{LABEL}{name}")).collect()
 }
@@ -229,10 +229,23 @@ fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
     (ranks, held)
 }
 
+/// GPU-seconds that a scheduler reserved for a run in a span: the time of its processes, times the GPUs reserved for
+/// them. A GPU counts once. None if no reservation is known.
+fn reserved_seconds(run: &Run, span: HeldSpan) -> Option<f64> {
+    let mut gpus: BTreeMap<(&str, u32), Vec<HeldSpan>> = BTreeMap::new();
+    for process in &run.processes {
+        for gpu in process.reserved.iter().flat_map(|reserved| &reserved.gpus) {
+            gpus.entry((&process.source, *gpu)).or_default().push(life(process, span));
+        }
+    }
+    let spans = gpus.into_values().flat_map(merged);
+    spans.map(|(from, to)| (to - from) as f64 / 1_000.0).reduce(|a, b| a + b)
+}
+
 /// The GPU time of a run from its records alone, without samples.
 pub(super) fn held_sums(run: &Run, now: i64) -> Sums {
     let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
-    let mut sums = Sums::default();
+    let mut sums = Sums { reserved_s: reserved_seconds(run, span), ..Sums::default() };
     for (spans, assumed) in ranks_of(run, span).1.into_values().flat_map(BTreeMap::into_values) {
         sums.add(&HeldGpu { spans: merged(spans), assumed, ..HeldGpu::default() });
     }
@@ -254,7 +267,7 @@ pub fn measure(
     let lines = ranks.len().clamp(1, MAX_LINES) * GPU_ROWS.len();
     let points = points.min((MAX_VALUES / lines).max(MIN_POINTS));
 
-    let mut sums = Sums::default();
+    let mut sums = Sums { reserved_s: reserved_seconds(run, span), ..Sums::default() };
     let mut read: BTreeMap<&str, Read> = BTreeMap::new();
     for (name, gpus) in held {
         let Some(source) = sources.iter().find(|source| source.name == name) else { continue };
@@ -337,7 +350,7 @@ fn measure_of(row: &ChartSource, lines: Vec<Line>) -> Measure {
 }
 
 /// Span in which a process ran, within the span of its run.
-fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
+pub(super) fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
     (process.began.clamp(from, to), process.ended.unwrap_or(to).clamp(from, to))
 }
 
@@ -411,7 +424,7 @@ fn read_source(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::run::Rank;
+    use shared::run::{Rank, Reserved};
 
     fn process(source: &str, rank: u32, began: i64, ended: Option<i64>) -> RunProcess {
         let rank = Some(Rank { rank, ..Rank::default() });
@@ -420,6 +433,22 @@ mod tests {
 
     fn line(source: &str, rank: u32, values: [Option<f64>; 4]) -> Line {
         Line { source: source.into(), rank: Some(rank), label: None, values: values.to_vec() }
+    }
+
+    #[test]
+    fn reserved_gpus_count_while_a_process_of_the_run_is_there() {
+        let reserved = |gpus: &[u32]| Some(Reserved { gpus: gpus.to_vec(), ..Reserved::default() });
+        let mut processes = vec![
+            process("node-1", 0, 0, Some(10_000)),
+            process("node-1", 1, 5_000, None),
+            process("node-2", 2, 0, None),
+        ];
+        let run = |processes: &[RunProcess]| Run { processes: processes.to_vec(), ..Run::default() };
+        assert_eq!(reserved_seconds(&run(&processes), (0, 20_000)), None, "an unknown reservation is not zero");
+        (processes[0].reserved, processes[1].reserved) = (reserved(&[0, 1]), reserved(&[1]));
+        // GPU 0 for ten seconds and GPU 1 for twenty.
+        assert_eq!(reserved_seconds(&run(&processes), (0, 20_000)), Some(30.0));
+        assert_eq!(held_sums(&run(&processes), 20_000).reserved_s, Some(30.0));
     }
 
     #[test]

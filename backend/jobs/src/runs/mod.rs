@@ -57,6 +57,7 @@ mod summary;
 mod sums;
 #[cfg(unix)]
 mod track;
+mod used;
 #[cfg(target_os = "linux")]
 mod wandb;
 
@@ -85,6 +86,7 @@ pub use spool::FOLDER as SPOOL_FOLDER;
 pub use summaries::{ListSummaries, ListSummary};
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
+pub use used::{RunUse, measure_use};
 
 /// The ID of a run whose reported ID belongs to another run; `whose` distinguishes it from further ones.
 fn other_id(id: &str, whose: &str) -> String {

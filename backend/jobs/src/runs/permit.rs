@@ -161,7 +161,7 @@ fn is_of_another(begun: &Begun, uid: Option<u32>) -> bool {
 
 /// Whether a process is in a Slurm job, by the name of its control group:
 /// `/system.slice/slurmstepd.scope/job_7/step_0`, or `/slurm/uid_1000/job_7/step_0` of version 1.
-fn is_in_job(pid: u32, job: &str) -> bool {
+pub(super) fn is_in_job(pid: u32, job: &str) -> bool {
     let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     groups.lines().flat_map(|line| line.split('/')).any(|part| part.strip_prefix("job_") == Some(job))
 }
@@ -171,7 +171,9 @@ fn is_in_job(pid: u32, job: &str) -> bool {
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
     let begun = |begun: Begun, late: i64| {
         let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));
-        Begun { t: begun.t.clamp(now - late, now), rank: None, slurm, pod: None, told: false, ..begun }
+        // A job that the kernel does not confirm has nothing reserved.
+        let reserved = begun.reserved.filter(|_| slurm.is_some());
+        Begun { t: begun.t.clamp(now - late, now), rank: None, slurm, reserved, pod: None, told: false, ..begun }
     };
     match told {
         Told::Begin(one) => Told::Begin(begun(one, LATE_MS)),
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
     use shared::alert::{AlertSeverity, CodeAlert};
     use shared::new_marker::NewMarker;
-    use shared::run::{About, Claim, Pod, Rank};
+    use shared::run::{About, Claim, Pod, Rank, Reserved};
 
     fn begun(run: &str, user: &str) -> Begun {
         Begun { run: run.into(), about: About { user: Some(user.into()), ..About::default() }, ..Begun::default() }
@@ -295,7 +297,9 @@ mod tests {
     fn another_user_claims_neither_gpus_nor_times_nor_the_word_of_a_scheduler() {
         let pod = Some(Pod { uid: "x".into(), container: None });
         let slurm = Some("7".into());
-        let said = Begun { t: i64::MAX, rank: Some(Rank::default()), slurm, pod, told: true, ..begun("new", "bob") };
+        let reserved = Some(Reserved { gpus: vec![0, 1], ..Reserved::default() });
+        let rank = Some(Rank::default());
+        let said = Begun { t: i64::MAX, rank, slurm, reserved, pod, told: true, ..begun("new", "bob") };
         let claim = Some(Claim { who: "slurm".into(), word: "PREEMPTED".into() });
         let how = How { exit: Some(3), claim, ..How::default() };
         const NOW: i64 = 1_000_000_000;

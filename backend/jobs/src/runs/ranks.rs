@@ -2,10 +2,12 @@
 //! processes are not examined, and each environment is read three times at most.
 
 use super::environ::{self, EnvironFacts, TORCH};
+use super::permit::is_in_job;
 use super::wandb;
 use launch::pod;
 use launch::process::{Stat, parent, started};
-use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
+use launch::reserved::by_kubernetes;
+use shared::run::{About, MAX_ID_BYTES, Pod, Rank, Reserved};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 use system::user::login_of;
@@ -43,6 +45,8 @@ pub(super) struct DetectedRank {
     pub rank: Rank,
     /// ID of its Slurm job.
     pub slurm: Option<String>,
+    /// The part of the machine that its scheduler reserved for it.
+    pub reserved: Option<Reserved>,
     /// Its pod.
     pub pod: Option<Pod>,
     pub about: About,
@@ -59,6 +63,8 @@ struct SeenProcess {
     named: EnvironFacts,
     /// Its pod, from the first read: a process never moves to another pod.
     pod: Option<Pod>,
+    /// The part of the machine that a scheduler reserved for it; the outer None: not determined yet.
+    reserved: Option<Option<Reserved>>,
     /// Name of its user, from the last read.
     user: Option<String>,
     /// File name of its program, from the last read.
@@ -177,6 +183,7 @@ impl Look<'_> {
             reads: 0,
             named: EnvironFacts::default(),
             pod: pod::read_pod(pid),
+            reserved: None,
             user: None,
             program: String::new(),
             refused: false,
@@ -349,6 +356,32 @@ impl Look<'_> {
         Rank { assumed: !gpus.is_empty(), gpus, ..rank }
     }
 
+    /// The part of the machine that a scheduler reserved for a process, determined once.
+    fn reserved(
+        &mut self,
+        process: (u32, u64),
+        (slurm, is_in_pod): (Option<&str>, bool),
+        by_variables: Option<Reserved>,
+        of_container: &[String],
+    ) -> Option<Reserved> {
+        let known = self.seen.get(&process).and_then(|seen| seen.reserved.clone());
+        let reserved = known.unwrap_or_else(|| match is_in_pod {
+            // An environment may name any job, so the kernel must confirm it for processes of other users.
+            false => by_variables.filter(|_| {
+                let is_own = owner(process.0) == owner(std::process::id());
+                is_own || slurm.is_some_and(|job| is_in_job(process.0, job))
+            }),
+            true => {
+                let gpus = of_container.iter().map(|device| self.gpus.find(device)).collect::<Option<Vec<u32>>>();
+                by_kubernetes(process.0, gpus.unwrap_or_default())
+            }
+        });
+        if let Some(seen) = self.seen.get_mut(&process) {
+            seen.reserved = Some(reserved.clone());
+        }
+        reserved
+    }
+
     fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &EnvironFacts) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
@@ -376,7 +409,21 @@ impl Look<'_> {
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         let below = below.map(String::from);
-        self.found.push(DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
+        let reserved =
+            self.reserved((pid, start), (slurm.as_deref(), pod.is_some()), named.reserved, &named.of_container);
+        self.found.push(DetectedRank {
+            run,
+            below,
+            pid,
+            start,
+            rank,
+            slurm,
+            reserved,
+            pod,
+            about,
+            is_address,
+            launcher,
+        });
     }
 }
 

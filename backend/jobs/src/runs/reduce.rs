@@ -78,7 +78,7 @@ impl Runs {
 
     /// The process that began, inserted if it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
-        let Begun { run: id, t, pid, joined, rank, told, about, generation, .. } = begun;
+        let Begun { run: id, t, pid, joined, rank, told, about, generation, reserved, .. } = begun;
         // The time comes from another machine.
         let t = t.max(0);
         let label = about.label.clone();
@@ -111,6 +111,7 @@ impl Runs {
         if let Some(at) = run.processes.iter().position(known) {
             let known = run.processes.get_mut(at)?;
             known.rank = rank.or(known.rank.take());
+            known.reserved = reserved.or(known.reserved.take());
             known.label = label.or(known.label.take());
             return Some(known);
         }
@@ -129,6 +130,7 @@ impl Runs {
             joined,
             stopped: false,
             rank,
+            reserved,
             told,
             unheard: None,
         });
@@ -419,7 +421,8 @@ fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
 mod tests {
     use super::*;
     use serde::Serialize;
-    use shared::run::{About, Claim};
+    use shared::json::Number;
+    use shared::run::{About, Claim, Reserved};
 
     impl Runs {
         /// The runs, newest first. `silent` returns the last contact of a silent source.
@@ -438,6 +441,32 @@ mod tests {
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
         Begun { run: run.into(), t, pid, joined, about, ..Begun::default() }
+    }
+
+    #[test]
+    fn reservations_of_all_machines_are_added_and_those_of_one_machine_count_once() {
+        let mut runs = Runs::default();
+        let part = |gpus: &[u32], millicores, memory_bytes| Reserved {
+            by: "slurm".into(),
+            gpus: gpus.to_vec(),
+            millicores,
+            memory_bytes,
+            since: Some(-4_000),
+            until: Some(60_000),
+        };
+        let mut begin = |source: &str, pid, reserved| {
+            let begun = Begun { reserved, ..begun("one", pid, i64::from(pid), pid > 1) };
+            runs.take(source, &record(BEGIN_KIND, &begun));
+            runs.clone().list(|_| None)[0].reserved(6_000)
+        };
+        assert_eq!(begin("a", 1, None), None, "an unknown reservation is no reservation of nothing");
+        begin("a", 2, Some(part(&[0, 1], Some(8_000), Some(4 << 30))));
+        begin("a", 3, Some(part(&[1], Some(2_500), Some(4 << 30))));
+        let all = begin("b", 4, Some(part(&[1], Some(1_500), None))).expect("known");
+        let number = |value: Option<Number>| value.map(|value| value.0);
+        assert_eq!((all.by.as_str(), all.gpus, number(all.cores)), ("slurm", Some(3), Some(9.5)));
+        assert_eq!(number(all.memory_bytes), None, "the memory of one machine is unknown");
+        assert_eq!((number(all.limit_seconds), number(all.used_seconds)), (Some(64.0), Some(10.0)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::days::RunDay;
 use super::logged;
 use super::measure::measure;
 use super::sums::Sums;
+use super::used::measure_use;
 use crate::markers::{between, steps as speed};
 use serde::{Deserialize, Serialize};
 use shared::answer::markers::Marker;
@@ -74,6 +75,15 @@ pub struct RunNumbers {
     /// Maximum memory in use on one GPU, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_memory_peak_bytes: Option<f64>,
+    /// Mean CPU time of its processes, cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores_mean: Option<f64>,
+    /// Maximum of the same in one column of a chart, cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores_peak: Option<f64>,
+    /// Maximum memory of its processes in one column of a chart, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_peak_bytes: Option<f64>,
     /// Model names of its GPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_models: Vec<String>,
@@ -219,6 +229,9 @@ impl RunSummary {
         let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.hold(&sums, prices);
+        let used = measure_use(live, &owned, &run, now);
+        (numbers.cores_mean, numbers.cores_peak) = (used.cores_mean, used.cores_peak);
+        numbers.memory_peak_bytes = used.memory_peak;
         numbers.drivers = drivers(&owned);
         let own = logged::curves(live, &owned, &run, (from, to), step);
         curves.extend(own.iter().filter_map(|(tag, series)| band(tag, series)));

@@ -24,6 +24,9 @@ pub struct Sums {
     pub used_s: f64,
     /// GPU-seconds of these below 5 % utilization.
     pub idle_s: f64,
+    /// GPU-seconds that a scheduler reserved, used or not; None if no reservation is known.
+    #[serde(default)]
+    pub reserved_s: Option<f64>,
     /// Energy of the GPUs that the driver reports as held; None if there is no source for it.
     pub joules: Option<f64>,
     /// Part of the energy is power times time, because a GPU has no energy counter.
@@ -114,6 +117,11 @@ impl Sums {
             self.joules = Some(self.joules.unwrap_or(0.0) + more);
             self.estimated |= joules.is_none();
         }
+    }
+
+    /// Whether a GPU was held or reserved.
+    pub fn has_gpus(&self) -> bool {
+        self.gpus > 0 || self.reserved_s.is_some()
     }
 
     /// GPU-hours held; None without any GPU.

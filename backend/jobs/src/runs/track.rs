@@ -21,7 +21,7 @@ use shared::alert_call::AlertCall;
 use shared::catalog::job::ValueSender;
 use shared::new_marker::NewMarker;
 use shared::new_values::NewValues;
-use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, Told};
+use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, Reserved, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -210,9 +210,10 @@ impl Tracker {
             Told::Begin(begun) => match self.running.get(&key).filter(|known| known.start == begun.start).cloned() {
                 Some(known) if known == begun => true,
                 // The rank was detected before its report: it is the same process, and its launcher knows its names.
-                Some(Begun { t, rank, pod, .. }) => {
+                Some(Begun { t, rank, reserved, pod, .. }) => {
                     let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
-                    self.enter(key, Begun { t, rank, pod, ..begun })
+                    let reserved = begun.reserved.clone().or(reserved);
+                    self.enter(key, Begun { t, rank, reserved, pod, ..begun })
                 }
                 None => {
                     let is_kept = self.append(begun.t, BEGIN_KIND, &begun);
@@ -353,7 +354,10 @@ impl Tracker {
                     (new, _) => new.is_some(),
                 };
                 if more {
-                    let known = Begun { rank: begun.rank, ..known.clone() };
+                    // Launchers in a pod cannot translate the UUIDs of its GPUs.
+                    let has_gpus = |reserved: &Reserved| !reserved.gpus.is_empty();
+                    let reserved = known.reserved.clone().filter(has_gpus).or(begun.reserved);
+                    let known = Begun { rank: begun.rank, reserved, ..known.clone() };
                     self.enter(key, known);
                 }
             }

@@ -84,7 +84,7 @@ fn document(summary: &RunSummary, printed: Printed) -> RunReport {
         columns: ["t", "min", "max", "mean"].map(String::from),
         points: curve.points.iter().map(|(t, min, max, mean)| (Seconds(*t), *min, *max, *mean)).collect(),
     };
-    let mut run = super::runs::run(&summary.run);
+    let mut run = super::runs::run(&summary.run, summary.made);
     super::runs::fill_kept(&mut run, &summary.numbers);
     // The report has them in a section of their own.
     run.row.steps = None;

@@ -128,9 +128,13 @@ pub(in crate::http) async fn one(
         let mut measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         runs::add_logged(&live, &sources, &found, now, &mut measured);
         measured.join_moved(&found);
-        let mut row = run(&found);
+        let mut row = run(&found, now);
         row.row.may = may;
         row.figures = figures(&theirs, &measured.sums);
+        let used = runs::measure_use(&live, &sources, &found, now);
+        row.figures.cores_mean = used.cores_mean.and_then(rounded);
+        row.figures.cores_peak = used.cores_peak.and_then(rounded);
+        row.figures.memory_peak_bytes = used.memory_peak.and_then(rounded);
         let span = (found.began, found.ended.unwrap_or(now));
         let read_steps = runs::steps(&live, &sources, &found, span);
         row.row.curves = Some(curves(&measured, span, &read_steps));
@@ -198,6 +202,8 @@ struct Wish {
     before: Option<String>,
     limit: usize,
     sums: bool,
+    /// Time of the request, milliseconds since the Unix epoch.
+    now: i64,
 }
 
 impl Wish {
@@ -234,6 +240,7 @@ impl Wish {
                 Some("true") => true,
                 Some(other) => return Err(Refusal::bad(format!("sums is true or false, not {other:?}"))),
             },
+            now,
         })
     }
 
@@ -278,7 +285,7 @@ impl Wish {
         let further = chosen.len() > self.limit;
         chosen.truncate(self.limit);
         let row = |(at, one): (usize, &&Arc<Run>)| {
-            let mut row = run(one);
+            let mut row = run(one, self.now);
             if self.sums && at < MAX_MEASURED {
                 row.row.processes = None;
                 measure(one, &mut row);
@@ -291,8 +298,8 @@ impl Wish {
     }
 }
 
-/// A run without its resources and usage.
-pub(in crate::http) fn run(one: &Run) -> ListedRun {
+/// A run without its resources and usage at `now`, milliseconds since the Unix epoch.
+pub(in crate::http) fn run(one: &Run, now: i64) -> ListedRun {
     let hosts: BTreeSet<&str> = one.processes.iter().map(|process| process.source.as_str()).collect();
     let cause = |cause: &Cause| ListedCause {
         source: cause.source.clone(),
@@ -312,6 +319,7 @@ pub(in crate::http) fn run(one: &Run) -> ListedRun {
         began: Seconds(one.began),
         ended: one.ended.map(Seconds),
         hosts: hosts.into_iter().map(String::from).collect(),
+        reserved: one.reserved(now),
         ranks: one.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
         processes: Some(one.processes.iter().map(process).collect()),
         further: one.further,
@@ -354,6 +362,7 @@ fn figures(app: &App, sums: &Sums) -> RunFigures {
         cost,
         energy_estimated: sums.estimated,
         gpus_assumed: sums.assumed,
+        ..RunFigures::default()
     }
 }
 
@@ -369,6 +378,9 @@ pub(super) fn fill_kept(row: &mut ListedRun, kept: &RunNumbers) {
         energy_kwh: number(kept.energy_kwh, before.energy_kwh),
         coverage: Some(Number(kept.coverage)),
         gpu_memory_peak_bytes: number(kept.gpu_memory_peak_bytes, before.gpu_memory_peak_bytes),
+        cores_mean: number(kept.cores_mean, before.cores_mean),
+        cores_peak: number(kept.cores_peak, before.cores_peak),
+        memory_peak_bytes: number(kept.memory_peak_bytes, before.memory_peak_bytes),
         gpu_models: if kept.gpu_models.is_empty() { before.gpu_models } else { kept.gpu_models.clone() },
         cost: number(kept.cost, before.cost),
         currency: kept.currency.clone().or(before.currency),

@@ -1,7 +1,7 @@
 //! Samples of the history in order of time, as input of the detection.
 
 use super::registry::FindingRegistry;
-use insight::{Insight, Job, Rank, Settings};
+use insight::{Insight, Job, Rank, Reserved, Settings};
 use jobs::runs::RunRegistry;
 use shared::run::Run;
 use shared::series::SeriesId;
@@ -95,17 +95,25 @@ pub(super) fn feed(
     found.into_iter().for_each(each);
 }
 
-/// The jobs that run at a time, with the known GPUs of their ranks.
+/// The jobs that run at a time, with the known GPUs of their ranks, and those that are reserved for them.
 pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) -> Vec<Job> {
     let of = |run: &Run| {
-        let ranks = run.processes.iter().filter(|one| one.began <= t && one.ended.is_none_or(|ended| ended > t));
-        let ranks: Vec<Rank> = ranks
+        let there = || run.processes.iter().filter(|one| one.began <= t && one.ended.is_none_or(|ended| ended > t));
+        let reserved: Vec<Reserved> = there()
+            .filter_map(|one| {
+                let gpus =
+                    one.reserved.as_ref().map(|reserved| reserved.gpus.clone()).filter(|gpus| !gpus.is_empty())?;
+                Some(Reserved { source: (*sources.get(one.source.as_str())?).into(), gpus })
+            })
+            .collect();
+        let ranks: Vec<Rank> = there()
             .filter_map(|one| {
                 let gpus = one.rank.as_ref().map(|rank| rank.gpus.clone()).filter(|gpus| !gpus.is_empty())?;
                 Some(Rank { source: (*sources.get(one.source.as_str())?).into(), pid: one.pid, gpus })
             })
             .collect();
-        (!ranks.is_empty()).then(|| Job { id: run.id.clone(), ranks })
+        let owner = run.about.user.clone().unwrap_or_default();
+        (!ranks.is_empty() || !reserved.is_empty()).then(|| Job { id: run.id.clone(), ranks, reserved, owner })
     };
     runs.iter().filter_map(of).collect()
 }

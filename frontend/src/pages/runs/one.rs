@@ -27,7 +27,7 @@ use shared::note::SavedNote;
 use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
 use viewer::curves::CurveChart;
-use viewer::runs::{Measured, STEPS, Whole};
+use viewer::runs::{Figures, Measured, STEPS, Whole};
 
 /// Seconds between two polls while the run is open, and after its end: late samples may arrive.
 const REFRESH_SECONDS: u32 = 5;
@@ -334,13 +334,21 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
             false => "Duration",
         })
     });
+    let known = move |is: fn(&Figures) -> bool| {
+        flag(move || whole.with(|whole| whole.as_ref().is_some_and(|whole| is(&whole.run.figures))))
+    };
     view! {
         <section class="strip" aria-label="Summary">
-            {tile("lasted", lasted, |w, now| (rough_duration(w.run.lasted(now)), String::new(), format!("since {}", clock(w.run.began / 1_000))))}
+            {tile("lasted", lasted, |w, now| {
+                let limit = w.run.figures.reserved.limit_seconds.map(|limit| rough_duration((limit.0 * 1_000.0) as i64));
+                let limit = limit.map_or_else(String::new, |limit| format!(", limit {limit}"));
+                (rough_duration(w.run.lasted(now)), String::new(), format!("since {}{limit}", clock(w.run.began / 1_000)))
+            })}
             {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
                 let gpus = w.run.figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
                 let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
-                (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed)
+                let reserved = w.run.figures.reserved.gpus.map_or_else(String::new, |gpus| format!(", {gpus} reserved"));
+                (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed + &reserved)
             })}
             <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.run.figures.cost.is_some())))>
                 {tile("cost", fixed("Cost"), |w, _| {
@@ -367,6 +375,21 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 (percent(w.run.figures.idle), String::new(), note)
             })}
             {tile("memory", fixed("Peak memory"), |w, _| (size(w.run.figures.memory_peak), String::new(), "of one GPU".into()))}
+            <If when=known(|f| f.cores_mean.is_some() || f.reserved.cores.is_some())>
+                {tile("cores", fixed("Cores used"), |w, _| {
+                    let f = &w.run.figures;
+                    let reserved = f.reserved.cores.map_or_else(String::new, |cores| format!("of {}", number(cores.0)));
+                    let peak = f.cores_peak.map_or_else(|| "not measured".into(), |peak| format!("peak {}", number(peak)));
+                    (f.cores_mean.map_or_else(|| "–".into(), number), reserved, peak)
+                })}
+            </If>
+            <If when=known(|f| f.host_memory_peak.is_some() || f.reserved.memory_bytes.is_some())>
+                {tile("host_memory", fixed("Peak host memory"), |w, _| {
+                    let reserved = w.run.figures.reserved.memory_bytes;
+                    let reserved = reserved.map_or_else(String::new, |bytes| format!("of {}", size(Some(bytes.0))));
+                    (size(w.run.figures.host_memory_peak), reserved, "of its processes".into())
+                })}
+            </If>
             {tile("coverage", fixed("Measured"), |w, _| (percent(w.run.figures.coverage), String::new(), "of the GPU time".into()))}
         </section>
     }

@@ -73,10 +73,10 @@ pub fn GpuTimeCard() -> impl IntoView {
             <List
                 id="gpu-time"
                 label="Table of GPU time"
-                heads=&["of", ">runs", "GPU-hours", "idle", ">energy, kWh", ">cost"]
+                heads=&["of", ">runs", ">reserved", "GPU-hours", "idle", ">energy, kWh", ">cost"]
                 rows
                 known=flag(move || asked.known())
-                empty="No run held a GPU in this span."
+                empty="No run held or reserved a GPU in this span."
             />
         </Card>
     }
@@ -96,6 +96,11 @@ fn Totals(asked: Polled<GpuTime>) -> impl IntoView {
     view! {
         <section class="tiles" aria-label="Total of GPU time">
             {tile("gpu-hours", "GPU-hours", |told| number(told.total.gpu_hours))}
+            <If when=flag(move || asked.read(|told| told.total.reserved_gpu_hours.is_some()))>
+                {tile("reserved", "Reserved GPU-hours", |told| {
+                    told.total.reserved_gpu_hours.map_or_else(String::new, number)
+                })}
+            </If>
             {tile("idle", "Idle GPU-hours", |told| number(told.total.idle_gpu_hours))}
             {tile("energy", "Energy, kWh", |told| known(told.total.energy_kwh, told.total.partial))}
             <If when=flag(move || asked.read(|told| told.currency.is_some()))>
@@ -137,6 +142,7 @@ fn lines(page: Page, told: &GpuTime) -> Vec<Line> {
         let cells = vec![
             head,
             Cell::Number(row.runs.to_string()),
+            Cell::Number(row.reserved_gpu_hours.map_or_else(String::new, number)),
             Cell::Share(held, number(row.gpu_hours), false),
             Cell::Share(idle, number(row.idle_gpu_hours), idle.is_some_and(|idle| idle >= MUCH_IDLE)),
             Cell::Number(known(row.energy_kwh, row.partial)),

@@ -12,7 +12,7 @@ pub mod words;
 use crate::curves::CurveChart;
 use shared::answer::runs::RunRights;
 use shared::failure::FailureClass;
-use shared::run::RunState;
+use shared::run::{RunReserved, RunState};
 
 /// Resources that a run held and used; None if unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +31,14 @@ pub struct Figures {
     pub coverage: Option<f64>,
     /// Peak memory in use on one of its GPUs, bytes.
     pub memory_peak: Option<f64>,
+    /// Mean CPU time of its processes, cores.
+    pub cores_mean: Option<f64>,
+    /// Peak of the same, cores.
+    pub cores_peak: Option<f64>,
+    /// Peak memory of its processes, bytes.
+    pub host_memory_peak: Option<f64>,
+    /// Resources that a scheduler reserved for it; all absent if none are known.
+    pub reserved: RunReserved,
     /// Cost of GPU-hours and energy, if the server has prices.
     pub cost: Option<f64>,
     /// Currency of the cost.

@@ -89,6 +89,7 @@ const NAMED: &[(&str, &str)] = &[
     ("cpu", "process_cpu_utilization"),
     ("proc.memory.rssMB", "process_resident_memory"),
     ("proc.memory.percent", "process_memory_used"),
+    ("proc.cpu.cores", "process_cpu_cores"),
     ("proc.cpu.threads", "process_threads"),
     ("proc.processes", "process_members"),
     ("proc.processes_uninterruptible", "process_members_uninterruptible"),

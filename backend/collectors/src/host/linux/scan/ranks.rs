@@ -17,8 +17,8 @@ const MAX_DEPTH: usize = 16;
 pub(super) struct Ranks {
     /// Cores that each may use, by PID and start. They are read once.
     capacities: HashMap<(u32, u64), Option<f64>>,
-    /// Use of each by the newest table: share of its cores, threads, and MiB.
-    newest: Vec<(RankProcess, Option<f64>, f64, f64)>,
+    /// Use of each by the newest table, with its share of the cores that it may use, percent.
+    newest: Vec<(RankProcess, Option<f64>, Use)>,
 }
 
 /// Use of a rank.
@@ -34,11 +34,12 @@ impl Ranks {
     /// Puts the values of these ranks from the newest table. They are repeated until the next one, so that a line has
     /// no gaps.
     pub fn put(&self, ranks: &[RankProcess], out: &mut Out) {
-        for (rank, share, threads, mib) in self.newest.iter().filter(|(rank, ..)| ranks.contains(rank)) {
+        for (rank, share, used) in self.newest.iter().filter(|(rank, ..)| ranks.contains(rank)) {
             let instance = rank.instance.as_str();
             out.put_rounded(&process::CPU, instance, *share);
-            out.put(&process::THREADS, instance, *threads);
-            out.put(&process::RSS, instance, *mib);
+            out.put_some(&process::CORES, instance, used.cpu.map(|percent| f64::from(percent) / 100.0));
+            out.put(&process::THREADS, instance, f64::from(used.threads));
+            out.put(&process::RSS, instance, used.bytes as f64 / MIB);
         }
     }
 
@@ -55,7 +56,7 @@ impl Ranks {
                 limits.capacity
             });
             let share = used.cpu.zip(capacity).map(|(cpu, cores)| f64::from(cpu) / cores);
-            self.newest.push(((*rank).clone(), share, f64::from(used.threads), used.bytes as f64 / MIB));
+            self.newest.push(((*rank).clone(), share, used));
         }
     }
 }
