@@ -1,4 +1,4 @@
-"""Tests the callbacks for frameworks against stand-ins with the same calls. The real packages are too large for a test."""
+"""Tests the callbacks for frameworks against stand-ins with the same calls. test_frameworks has the real packages."""
 
 import importlib
 import sys
