@@ -1,7 +1,10 @@
 //! The routes of agents before their connection: errors are returned where the agent can read them.
 
 use super::JSON;
+use serde_json::Value;
 use watchglass_tests::hub::{Hub, spoiled};
+use watchglass_tests::server::Server;
+use watchglass_tests::waiting::until;
 
 const UPGRADE: [&str; 4] = [
     "Connection: Upgrade",
@@ -52,4 +55,29 @@ fn a_machine_joins_by_a_key_that_holds() {
     assert_eq!(enrol("Authorization: Bearer wg_j_nonsense", &machine(2, "node-10")).status, 401);
     let list = hub.send("GET", "/api/v1/teams/main/agents", &[&hub.cookie("root")], "").body;
     assert!(list.contains("node-9") && !list.contains("node-10"), "{list}");
+}
+
+#[test]
+fn simulated_machines_join_a_hub_from_one_process_and_not_by_a_configuration_file() {
+    let hub = Hub::start([]);
+    let url = format!("http://{}", hub.server.addr());
+    let names = || {
+        let answer = hub.send("GET", "/api/v1/query?tag=gpu.1.gpu&from=-1m", &[&hub.cookie("mike")], "");
+        let all: Value = serde_json::from_str(&answer.body).expect("JSON");
+        let series = all["series"].as_array().cloned().unwrap_or_default();
+        let mut names: Vec<String> =
+            series.iter().filter_map(|one| Some(one["source"].as_str()?.to_string())).collect();
+        names.sort();
+        names
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("watchglass.toml");
+    let text = format!("[[hub]]\nurl = \"{url}\"\nkey = \"{}\"\n", hub.keys["join"]);
+    std::fs::write(&file, text).expect("written");
+    let config = file.to_str().expect("a name");
+    let alone = Server::start(["demo", "--hosts", "2", "--gpus", "2", "--config", config]);
+    let demo = Server::start(["demo", "--hosts", "3", "--gpus", "2", "--hub", &url, "--key", &hub.keys["join"]]);
+    let there = until("all three send samples", || Some(names()).filter(|names| names.len() >= 3));
+    assert_eq!(there, ["demo-01", "demo-02", "demo-03"], "each machine once");
+    drop((alone, demo));
 }

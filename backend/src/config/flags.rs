@@ -459,6 +459,9 @@ fn concerns(flag: &str, command: &str) -> bool {
         }
         None if HUB_FLAGS.contains(&flag) && command == "top" => ["key_file", "ca", "pin", "proxy"].contains(&flag),
         None if HUB_FLAGS.contains(&flag) && command == "mcp" => flag == "key_file",
+        None if HUB_FLAGS.contains(&flag) && command == "demo" => {
+            ["key", "key_file", "ca", "pin", "proxy"].contains(&flag)
+        }
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         None if ["completions", "man"].contains(&command) => false,
         None if command == "run" => flag == CONFIG,

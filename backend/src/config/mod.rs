@@ -379,6 +379,10 @@ fn parse_with(
         )));
     }
     flags.apply(&mut config)?;
+    if fleet.is_some() && !flags.gives("hub") {
+        // A hub of the configuration file shows real machines only.
+        config.hubs.clear();
+    }
     if let Some(Word::Run(task)) = flags.command {
         let about = task.about(env("WATCHGLASS_LABEL"))?;
         return Ok(Command::Run { config, task: Box::new(task), about: Box::new(about) });

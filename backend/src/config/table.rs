@@ -311,12 +311,13 @@ options! {
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), hub_tables() {
         flag: "hub", key: "hub", value: "URL", section: HUB,
-        commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "alerts", "top", "mcp"],
+        commands: &["serve", "agent", "demo", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "alerts", "top", "mcp"],
         help: "Hub that receives the samples, or hub to administer",
     }
     /// Whether keys and samples may travel unencrypted.
     plain_http: bool = false, text(value::switch) {
-        flag: "plain-http", key: "plain_http", value: "BOOL", section: HUB, commands: MEASURING,
+        flag: "plain-http", key: "plain_http", value: "BOOL", section: HUB,
+        commands: &["serve", "agent", "hub", "demo", "doctor", "top"],
         help: "Allow http:// to other machines; keys and samples are unencrypted",
     }
     /// Log level, or directives of `tracing`.

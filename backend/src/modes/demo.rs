@@ -1,6 +1,8 @@
-//! Simulates a fleet and serves it.
+//! Simulates a fleet and serves it. With a hub, each simulated machine joins it as an agent: a load for trials.
 
 use super::jobs::Jobs;
+use super::links::Links;
+use super::machine::LINKS_TIMEOUT;
 use super::{MAX_HUB_MEMORY_BYTES, MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::config::{Config, Fleet};
 use crate::demo::Demo;
@@ -34,12 +36,19 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let theirs = live.clone();
     let archive = Archive::in_memory(live.clone());
     let (learned, history) = oneshot::channel();
-    let served = Served { history: Some(history), ..Served::alone(live, Some(archive), Jobs::new(&config, None)) };
+    let jobs = Jobs::new(&config, None);
+    let links = Links::of_simulated(&config, &live, &jobs.runs).serve(None, serving.stop.clone());
+    let served = Served { history: Some(history), ..Served::alone(live, Some(archive), jobs) };
     let work = move |told| {
         demo.run(theirs, told, move || {
             // Without detection there is no receiver.
             let _ = learned.send(());
         });
     };
+    let (links, stop) = (tokio::spawn(links), serving.stop.clone());
     serve(&config, served, serving, work).await;
+    // On a stop the links end by themselves; after a failure they would go on.
+    if *stop.borrow() {
+        let _ = tokio::time::timeout(LINKS_TIMEOUT, links).await;
+    }
 }

@@ -5,7 +5,7 @@ use crate::control;
 use api::Operation;
 use jobs::runs::RunRegistry;
 use shared::controls::escaped_json;
-use shared::wire::SourceId;
+use shared::wire::{Source, SourceId};
 use std::sync::Arc;
 use stream::live::Live;
 use tokio::sync::{oneshot, watch};
@@ -18,6 +18,14 @@ use uplink::{AgentFile, LinkState, Uplink, random};
 /// A sentence; the exit status is 2.
 pub fn check(config: &Config) -> Result<(), String> {
     Uplink::check(&config.uplink_settings(), &*agent_file(config)?)
+}
+
+/// Checks that the simulated machines of a demo can connect.
+///
+/// # Errors
+/// A sentence; the exit status is 2.
+pub fn check_simulated(config: &Config) -> Result<(), String> {
+    Uplink::check(&config.uplink_settings(), &AgentFile::open(None, random())?)
 }
 
 /// The state of the agent that runs with this data folder, as JSON, and whether all its links are connected.
@@ -65,6 +73,22 @@ impl Links {
             tracing::error!("nothing is sent to hubs: {error}");
             Vec::new()
         }))
+    }
+
+    /// The links of simulated machines: each joins under its own name with an identity that is kept in memory.
+    pub fn of_simulated(config: &Config, live: &Arc<Live>, runs: &Arc<RunRegistry>) -> Self {
+        let sources = if config.hubs.is_empty() { Vec::new() } else { live.store().sources() };
+        let links = |source: Arc<Source>| {
+            let mut settings = config.uplink_settings();
+            settings.hubs.iter_mut().for_each(|hub| hub.name = Some(source.name.clone()));
+            let all = AgentFile::open(None, random())
+                .and_then(|file| Uplink::all(&settings, live, (source.id, runs), &Arc::new(file)));
+            all.unwrap_or_else(|error| {
+                tracing::error!("{} is sent to no hub: {error}", source.name);
+                Vec::new()
+            })
+        };
+        Links(sources.into_iter().flat_map(links).collect())
     }
 
     /// Keeps them connected until `stop` becomes true, then closes them. `linked` gets the line of the first

@@ -19,7 +19,7 @@ use stream::live::Live;
 use stream::store::{Limits, Retentions, Store};
 
 /// Timeout for links to hubs to end after the page.
-const LINKS_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(Duration::from_millis(100));
+pub(super) const LINKS_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(Duration::from_millis(100));
 
 /// The enabled collectors of a configuration, with their intervals and timeouts.
 pub fn plan(config: &Config) -> Plan {

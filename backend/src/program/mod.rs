@@ -454,16 +454,24 @@ fn read_keys(config: &mut Config) -> io::Result<()> {
     Ok(())
 }
 
+/// Prints the sentences of a failure, and returns its exit status.
+fn failed(stderr: &Stderr, status: u8, sentences: &str) -> ExitCode {
+    stderr.line(&format!("watchglass: {sentences}"));
+    ExitCode::from(status)
+}
+
+/// Checks the settings of the hubs, if there are any. A failure is printed, and returned as the exit status.
+fn check_hubs(config: &Config, stderr: &Stderr, check: fn(&Config) -> Result<(), String>) -> Result<(), ExitCode> {
+    if config.hubs.is_empty() {
+        return Ok(());
+    }
+    check(config).map_err(|sentence| failed(stderr, 2, &sentence))
+}
+
 /// Opens the data folder, and checks the settings of the hubs. A failure is printed, and returned as the exit status.
 fn open_data(config: &Config, stderr: &Stderr) -> Result<Option<Data>, ExitCode> {
-    let failed = |status: u8, sentences: String| {
-        stderr.line(&format!("watchglass: {sentences}"));
-        ExitCode::from(status)
-    };
-    let data = crate::data::open(config).map_err(|sentences| failed(4, sentences))?;
-    if !config.hubs.is_empty() {
-        modes::links::check(config).map_err(|sentence| failed(2, sentence))?;
-    }
+    let data = crate::data::open(config).map_err(|sentences| failed(stderr, 4, &sentences))?;
+    check_hubs(config, stderr, modes::links::check)?;
     Ok(data)
 }
 
@@ -551,7 +559,8 @@ async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, std
     // Before the address is printed: the first request is answered from the complete history.
     let data = match shown {
         Shown::Machine | Shown::Team => open_data(&config, stderr),
-        Shown::Fleet(_) | Shown::Recording(_) => Ok(None),
+        Shown::Fleet(_) => check_hubs(&config, stderr, modes::links::check_simulated).map(|()| None),
+        Shown::Recording(_) => Ok(None),
     };
     let data = match data {
         Ok(data) => data,
