@@ -21,6 +21,7 @@ mod ends;
 mod export;
 mod files;
 mod findings;
+mod first_findings;
 mod first_wave;
 mod guard;
 mod history;
