@@ -24,6 +24,7 @@ mod findings;
 mod first_findings;
 mod first_wave;
 mod guard;
+mod hang_answers;
 mod history;
 mod house;
 mod hub;
