@@ -69,6 +69,16 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
     }
 }
 
+#[test]
+fn further_faults_of_a_fleet_are_found_from_its_first_start_on() {
+    let faults = [("straggler", "straggler.slow"), ("starvation", "starvation"), ("link", "slow_link.pcie")];
+    let start = |fail| Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
+    let servers = faults.map(|(fail, rule)| (start(fail), rule));
+    for (server, rule) in &servers {
+        until(rule, || all(server, "").iter().any(|one| one["rule"] == *rule).then_some(()));
+    }
+}
+
 /// Rules that apply to every machine.
 const OF_ANY_MACHINE: [&str; 3] = ["host_memory", "disk_full", "slow_link.net"];
 

@@ -402,6 +402,33 @@ pub struct LogsOf {
     pub logs: String,
 }
 
+/// A launcher's offer on the socket of the stacks of a run, as JSON. It is repeated, and is valid for 5 min. When the run
+/// hangs, the reply is a [`StacksAsked`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StacksOf {
+    /// Id of the run.
+    pub stacks: String,
+}
+
+/// The server's request for stacks, as JSON: the launcher writes them to the output of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StacksAsked {
+    /// Processes of the run on this machine. A launcher reads only those below its own command.
+    pub ranks: Vec<StackedRank>,
+}
+
+/// A process whose stack is requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackedRank {
+    /// Its number on the machine of the server.
+    pub pid: u32,
+    /// Its rank, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+}
+
 /// A launcher's request on the socket for the ID of a new run, as JSON. The reply is the ID: the requested one, or another
 /// one if a run of this user has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

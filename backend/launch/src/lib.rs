@@ -5,6 +5,7 @@
 //!
 //! - [`process`]: the command, the signals that are passed on, and its end.
 //! - [`relay`]: with `--logs`, copies its output, and [`keep`] stores the [`lines`] of it; [`pty`]: its terminal.
+//! - `stacks`: with `--stacks`, the stacks of its ranks when the server suspects a hang.
 //! - [`memory`]: processes that the kernel killed because of memory meanwhile.
 //! - [`pod`]: its Kubernetes pod; [`reserved`]: the part of the machine that a scheduler reserved for it.
 //! - [`mark`]: a marker, sent on the same socket.
@@ -27,6 +28,8 @@ pub mod pty;
 pub mod relay;
 pub mod reserved;
 pub mod slurm;
+#[cfg(target_os = "linux")]
+pub mod stacks;
 pub mod tell;
 
 use folder::Folder;
@@ -61,6 +64,8 @@ pub struct Job {
     pub spool: Option<PathBuf>,
     /// Whether its output is recorded, in the folder that a server names.
     pub logs: bool,
+    /// Path of py-spy if it takes the stacks of the ranks at a hang.
+    pub stacks: Option<PathBuf>,
 }
 
 /// Result of the command, for the caller.
@@ -83,7 +88,7 @@ pub fn run(
     complain: impl Fn(&str),
 ) -> Ended {
     let inherited = inherited.filter(|id| check_id(id).is_ok());
-    let mut teller = Teller::new(job.sockets, job.spool);
+    let mut teller = Teller::new(job.sockets.clone(), job.spool);
     let (id, joined) = run_of((job.id, inherited, job.step), &teller, now(), &complain);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
@@ -102,7 +107,7 @@ pub fn run(
         Some((place, relay, streams)) => (Some((place, relay)), streams),
         None => (None, Streams::default()),
     };
-    let child = match Child::start(&job.command, &environment, streams) {
+    let child = match Child::start(&job.command, &environment, streams, job.stacks.is_some()) {
         Ok(child) => child,
         Err(error) => {
             let program = job.command[0].to_string_lossy();
@@ -121,6 +126,13 @@ pub fn run(
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);
+        #[cfg(target_os = "linux")]
+        if let Some(py_spy) = job.stacks {
+            let (sockets, run, keeper) = (job.sockets, begun.run.clone(), relay.keeper());
+            let stacks = stacks::Stacks { py_spy, sockets, run, root: pid, keeper };
+            // If this thread cannot start, the job has no stacks but everything else.
+            let _ = std::thread::Builder::new().name("stacks".into()).spawn(move || stacks.serve(now));
+        }
         relay
     });
     match (teller.tell(&Told::Begin(begun.clone())), unkept) {

@@ -45,11 +45,16 @@ pub struct Child {
 
 impl Child {
     /// Starts the command with additional environment variables, and with `streams` in place of ours. From here on
-    /// signals are received only in [`wait`](Self::wait).
+    /// signals are received only in [`wait`](Self::wait). If `is_readable`, programs that we start may read its memory.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &[OsString], environment: &[(&str, OsString)], streams: Streams) -> io::Result<Child> {
+    pub fn start(
+        command: &[OsString],
+        environment: &[(&str, OsString)],
+        streams: Streams,
+        is_readable: bool,
+    ) -> io::Result<Child> {
         #[cfg(target_os = "linux")]
         // SAFETY: this sets a flag of our process. We become the parent of orphaned descendants, so workers stay in the
         // tree when a launcher ends before them.
@@ -65,13 +70,15 @@ impl Child {
             libc::sigprocmask(libc::SIG_BLOCK, &waited_for, before.as_mut_ptr());
             (before.assume_init(), libc::signal(libc::SIGCHLD, libc::SIG_DFL))
         };
-        let Streams { all: [stdin, stdout, stderr], terminal, ours, restore } = streams;
+        let Streams { all: [stdin, stdout, stderr], terminal, ours: our_ends, restore } = streams;
         #[expect(clippy::disallowed_methods, reason = "this is the user's own command, and no tool of a collector")]
         let mut starting = Command::new(&command[0]);
         starting.args(&command[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
         let stream = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::inherit, Stdio::from);
         starting.stdin(stream(stdin)).stdout(stream(stdout)).stderr(stream(stderr));
         let own_terminal = terminal.as_ref().map(AsRawFd::as_raw_fd);
+        // SAFETY: the call returns a number.
+        let ours = unsafe { libc::getpid() };
         // SAFETY: between fork and exec only async-signal-safe calls are made. The command gets the signal handling
         // that it would have without us: our program ignores SIGXFSZ.
         unsafe {
@@ -82,6 +89,10 @@ impl Child {
                     libc::setpgid(0, 0);
                     libc::sigprocmask(libc::SIG_BLOCK, &set([libc::SIGTTOU].into_iter()), ptr::null_mut());
                     libc::tcsetpgrp(terminal, libc::getpid());
+                }
+                #[cfg(target_os = "linux")]
+                if is_readable {
+                    super::stacks::allow_readers(ours);
                 }
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 libc::signal(libc::SIGCHLD, children);
@@ -96,18 +107,16 @@ impl Child {
             return Ok(Child { pid, leader: None, waited_for, before });
         };
         let (told, tell) = pipe()?;
-        // SAFETY: the call returns a number.
-        let launcher = unsafe { libc::getpid() };
         // SAFETY: this process has one thread, so its copy can go on normally.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(told);
-                for fd in ours {
+                for fd in our_ends {
                     // SAFETY: these are our descriptors, which this copy neither uses nor drops.
                     unsafe { libc::close(fd) };
                 }
-                lead(starting, terminal, File::from(tell), restore, launcher)
+                lead(starting, terminal, File::from(tell), restore, ours)
             }
             leader => {
                 drop((starting, terminal, tell));

@@ -162,6 +162,11 @@ impl Relay {
         self.written = Builder::new().name("logs".into()).spawn(write).ok().map(|_| told);
     }
 
+    /// Receives further lines for the log.
+    pub fn keeper(&self) -> Keeper {
+        self.keeper.clone()
+    }
+
     /// Copies the new size of our terminal to the job's.
     pub fn resized(&self) {
         if let (Some(sized), Some(master)) = (&self.sized, &self.master) {

@@ -2,6 +2,7 @@
 
 use settings::length::within;
 use settings::{nearest, table, value};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Minimum and maximum of the times.
@@ -20,10 +21,26 @@ table! {
         hang_after: Duration = Duration::from_secs(60), text(length);
         /// Kinds or rules of findings to suppress
         silence: Vec<String> = Vec::new(), text(rule), like "[\"idle\", \"hang.idle\"]";
+        /// Take the stacks of ranks with py-spy when a job hangs, in each `watchglass run --logs` of this user; they become
+        /// lines of its output
+        stacks: bool = false, text(value::switch);
+        /// Path of py-spy, which only root or this user may be able to write
+        /// [default: /usr/local/bin/py-spy or /usr/bin/py-spy]
+        py_spy: Option<PathBuf> = None, text(value::absolute), like "\"/opt/py-spy/bin/py-spy\"";
     }
 }
 
+/// Paths of py-spy that are tried without a configured one.
+const PY_SPY: [&str; 2] = ["/usr/local/bin/py-spy", "/usr/bin/py-spy"];
+
 impl InsightSettings {
+    /// Path of py-spy: the configured one, else the first known one that exists, else the first known one.
+    pub fn py_spy(&self) -> PathBuf {
+        let known = PY_SPY.iter().map(PathBuf::from);
+        let there = known.clone().find(|path| path.exists()).or_else(|| known.clone().next());
+        self.py_spy.clone().or(there).unwrap_or_default()
+    }
+
     /// The settings in the form of the crate `insight`.
     pub fn settings(&self) -> insight::Settings {
         insight::Settings {
@@ -61,7 +78,11 @@ mod tests {
             InsightSettings::TABLE.read_text(&InsightSettings::TABLE.print(&own).to_string()).expect("a table"),
             own
         );
+        let own = read("stacks = true\npy_spy = \"/opt/py-spy\"").expect("a table");
+        assert_eq!((own.stacks, own.py_spy()), (true, PathBuf::from("/opt/py-spy")));
+        assert!(PY_SPY.iter().any(|path| InsightSettings::default().py_spy() == PathBuf::from(path)));
         for (text, part) in [
+            ("py_spy = \"py-spy\"", "from / on"),
             ("idle_after = \"1s\"", "30s to 1d"),
             ("silence = [\"far.from.all\"]", "silence: there is no rule \"far.from.all\"; known are"),
             ("silence = [\"hang.idel\"]", "did you mean hang.idle?"),

@@ -51,6 +51,9 @@ pub struct RunTask {
     /// Keep the output, with secrets redacted; only members can read it
     #[arg(long)]
     pub logs: bool,
+    /// Take the stacks of the ranks with py-spy when the job hangs
+    #[arg(long, requires = "logs")]
+    pub stacks: bool,
     /// Program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

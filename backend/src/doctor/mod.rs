@@ -70,6 +70,7 @@ pub fn examine(config: &Config, plan: Plan) -> Examination {
     let checks = counted(&store, source, complete(checks));
     let mut faults = faults(&checks, config, &gpus(&store, source));
     faults.extend(needs(&store, source).into_iter().map(|need| ("nvidia".to_string(), need)));
+    faults.extend(stacks(config).map(|why| ("stacks".to_string(), why)));
     Examination { checks, faults, health: health(&store, source) }
 }
 
@@ -118,6 +119,15 @@ fn needs(store: &Store, source: SourceId) -> Vec<String> {
         Some(format!("GPU {} needs {}, as its driver reports: {}", def.instance, action.need()?, action.next()))
     };
     (0..).zip(store.series(source, 0)).filter_map(need).collect()
+}
+
+/// The reason why no stacks can be taken at a hang, if they are wanted.
+fn stacks(config: &Config) -> Option<String> {
+    #[cfg(target_os = "linux")]
+    let checked = launch::stacks::check_tool(&config.insight.py_spy());
+    #[cfg(not(target_os = "linux"))]
+    let checked = Err("insight.stacks: only Linux has them; leave it out".to_string());
+    checked.err().filter(|_| config.insight.stacks)
 }
 
 /// Numbers of the GPUs with values.

@@ -28,7 +28,7 @@ use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
 use ::jobs::runs::{self, RunRegistry};
 use ::watch::alerts::{self, AlertRegistry, AlertRegistryParts, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
-use ::watch::findings::{self, AskNccl, Following, KeptFindings};
+use ::watch::findings::{self, AskNccl, AskStacks, Following, HangQuestions, KeptFindings};
 use ::watch::written::{WrittenRegistry, follow_run_edits};
 use cluster::gossip::Gossip;
 use notify::Road;
@@ -149,8 +149,8 @@ async fn serve(
     }
     tokio::spawn(follow_run_edits(alerts.clone(), jobs.runs.edits.clone(), stop.clone()));
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
-    let nccl = ask_nccl(&live, &jobs, hub.as_ref());
-    look_for_findings(config, &live, &jobs, (of_others, nccl), (kept_in.clone(), history), &stop);
+    let hangs = hang_questions(&live, &jobs, hub.as_ref());
+    look_for_findings(config, &live, &jobs, (of_others, hangs), (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
         id: cluster.others().id.clone(),
         name: cluster.others().name.clone(),
@@ -248,14 +248,21 @@ fn watch_alerts(
     tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 
-/// Asks NCCL on this machine, or on one with a link to this hub.
-fn ask_nccl(live: &Arc<Live>, jobs: &Jobs, hub: Option<&Hub>) -> AskNccl {
+/// Asks about a hang on this machine, or on one with a link to this hub.
+fn hang_questions(live: &Arc<Live>, jobs: &Jobs, hub: Option<&Hub>) -> HangQuestions {
     let (live, runs) = (live.clone(), jobs.runs.clone());
     let (ingest, runtime) = (hub.map(|hub| hub.ingest.clone()), tokio::runtime::Handle::current());
-    Arc::new(move |source| match ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {
+    let (to_live, to_runs, to_ingest, by_runtime) = (live.clone(), runs.clone(), ingest.clone(), runtime.clone());
+    let nccl: AskNccl = Arc::new(move |source| match ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {
         Some(ingest) => runtime.block_on(ingest.nccl(source)).ok(),
         None => runs.nccl(&live, source),
-    })
+    });
+    let stacks: AskStacks =
+        Arc::new(move |source, gpus| match to_ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {
+            Some(ingest) => by_runtime.block_on(ingest.stacks(source, gpus.to_vec())).unwrap_or_default(),
+            None => to_runs.request_stacks(&to_live, source, gpus),
+        });
+    HangQuestions { nccl, stacks }
 }
 
 /// Detects problems: in new samples, and in all samples of a recording.
@@ -263,7 +270,7 @@ fn look_for_findings(
     config: &Config,
     live: &Arc<Live>,
     jobs: &Jobs,
-    (of_others, nccl): (bool, AskNccl),
+    (of_others, hangs): (bool, HangQuestions),
     (folder, history): (Option<PathBuf>, Option<oneshot::Receiver<()>>),
     stop: &watch::Receiver<bool>,
 ) {
@@ -278,8 +285,8 @@ fn look_for_findings(
         None => {
             // Before the first request: findings of an earlier process are in the first response.
             let kept = folder.map(|folder| KeptFindings::open(&folder, &registry));
-            let (runs, nccl) = (jobs.runs.clone(), Some(nccl));
-            let following = Following { live, registry, runs, settings, of_others, kept, nccl };
+            let (runs, hangs) = (jobs.runs.clone(), Some(hangs));
+            let following = Following { live, registry, runs, settings, of_others, kept, hangs };
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Some(history) = history {

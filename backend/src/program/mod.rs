@@ -185,7 +185,8 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
     let variable = |name: &str| std::env::var(name).ok();
     let (step, reserved) = (launch::slurm::Step::from_variables(variable), launch::reserved::by_slurm(variable));
     let (command, id, logs) = (task.command, task.id, task.logs);
-    let job = launch::Job { command, id, about, slurm, step, reserved, sockets, spool, logs };
+    let stacks = (task.stacks || config.insight.stacks).then(|| config.insight.py_spy());
+    let job = launch::Job { command, id, about, slurm, step, reserved, sockets, spool, logs, stacks };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
     match launch::run(job, inherited, || clock::System.wall(), say) {

@@ -28,6 +28,10 @@ pub fn answer(live: &Live, source: SourceId, runs: &RunRegistry, what: Question)
         Question::Nccl => {
             runs.nccl(live, source).and_then(|report| serde_json::to_vec(&report).ok()).unwrap_or_default()
         }
+        Question::Stacks { gpus } => {
+            let asked = Some(runs.request_stacks(live, source, &gpus)).filter(|runs| !runs.is_empty());
+            asked.and_then(|runs| serde_json::to_vec(&runs).ok()).unwrap_or_default()
+        }
         Question::Doctor => {
             let (checks, _) = live.store().checks(source);
             serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()

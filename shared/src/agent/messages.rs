@@ -115,6 +115,13 @@ pub enum Question {
     /// separate message, too.
     #[serde(skip)]
     Nccl,
+    /// A request for the stacks of the jobs that hold these GPUs, answered by the IDs of the runs that offer them, as JSON,
+    /// or by nothing. The stacks become output of those runs. It is a separate message, too.
+    #[serde(skip)]
+    Stacks {
+        /// Numbers of the GPUs; empty: all jobs.
+        gpus: Vec<u32>,
+    },
     /// A [`crate::submission::Submission`] as JSON, answered by a [`crate::submission::SubmissionResult`] as JSON. It is a
     /// separate message, as [`Question::Lines`] is.
     #[serde(skip)]

@@ -144,6 +144,9 @@ fn what_another_version_adds_is_skipped() {
     let asked = HubMessage::Ask { id: 300, what: Question::Nccl };
     let bytes = encode_hub(&asked);
     assert_eq!((bytes[0], decode_hub(&bytes)), (NCCL, Ok(Some(asked))), "an older agent skips it");
+    let asked = HubMessage::Ask { id: 301, what: Question::Stacks { gpus: vec![0, 511] } };
+    let bytes = encode_hub(&asked);
+    assert_eq!((bytes[0], decode_hub(&bytes)), (STACKS, Ok(Some(asked))), "and this, too");
 }
 
 #[test]

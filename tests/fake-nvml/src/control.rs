@@ -61,6 +61,17 @@ impl Fake {
         assert_eq!(set(scenario.as_ptr(), scenario.len()), 0, "the library read the scenario otherwise");
     }
 
+    /// Replaces the scenario of the programs that have loaded the library.
+    ///
+    /// # Panics
+    /// Panics when the text is no scenario, and when it cannot be written.
+    pub fn publish(&self, scenario: &str) {
+        serde_json::from_str::<Scenario>(scenario).unwrap_or_else(|error| panic!("no scenario: {error}\n{scenario}"));
+        let new = self.library.with_file_name("scenario.new");
+        std::fs::write(&new, scenario).expect("the scenario can be written");
+        std::fs::rename(new, self.library.with_file_name("scenario.json")).expect("a file in our own folder");
+    }
+
     /// Number of calls of a function since the library was loaded.
     pub fn calls(&self, function: &CStr) -> u64 {
         let calls: extern "C" fn(*const libc::c_char) -> u64 = self.symbol(c"fake_nvml_calls");

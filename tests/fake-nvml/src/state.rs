@@ -36,6 +36,21 @@ pub(crate) struct NvmlState {
     /// Number of matching calls that each fault has met.
     met: Vec<u64>,
     generation: u64,
+    /// Inode of the file from which the scenario was read.
+    inode: u64,
+}
+
+/// The call before which the library looks for a new file: each tick makes it once for each GPU.
+const FOLLOWING_CALL: &str = "nvmlDeviceGetUtilizationRates";
+
+#[cfg(unix)]
+fn inode_of(file: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(file)
+}
+
+#[cfg(not(unix))]
+fn inode_of(_: &std::fs::Metadata) -> u64 {
+    1
 }
 
 static STATE: Mutex<Option<NvmlState>> = Mutex::new(None);
@@ -53,11 +68,22 @@ fn lock() -> MutexGuard<'static, Option<NvmlState>> {
 impl NvmlState {
     fn from_file() -> NvmlState {
         let mut state = NvmlState::default();
-        let text = file().and_then(|path| std::fs::read_to_string(path).ok());
-        if let Some(scenario) = text.and_then(|text| serde_json::from_str(&text).ok()) {
-            state.replace(scenario);
-        }
+        state.follow();
         state
+    }
+
+    /// Reads the file with the scenario if it is another one than before.
+    fn follow(&mut self) {
+        let Some(path) = file() else { return };
+        let inode = std::fs::metadata(&path).map_or(0, |file| inode_of(&file));
+        if inode == self.inode {
+            return;
+        }
+        let text = std::fs::read_to_string(path).ok();
+        if let Some(scenario) = text.and_then(|text| serde_json::from_str(&text).ok()) {
+            self.inode = inode;
+            self.replace(scenario);
+        }
     }
 
     /// Replaces the scenario. Calls that hang return.
@@ -115,6 +141,9 @@ impl NvmlState {
 
 /// Counts a call and applies the faults. Returns the code that replaces the call's own answer, if any.
 pub(crate) fn enter(call: &'static str, uuid: Option<&str>) -> Option<u32> {
+    if call == FOLLOWING_CALL {
+        with(NvmlState::follow);
+    }
     let (code, delay, hang, generation) = with(|state| {
         *state.calls.entry(call).or_default() += 1;
         let (code, delay, hang) = state.fault(call, uuid);

@@ -10,6 +10,7 @@ use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_MESSAGE, MAX_TEXT_BYTES, Que
 use shared::nccl::{MAX_RANKS, NcclReport};
 use shared::output::{LinesAsked, LinesPart, MAX_LINE_BYTES, plain};
 use shared::processes::{Process, ProcessTable};
+use shared::run::check_id;
 use shared::submission::{Submission, SubmissionResult};
 use shared::wire::{Check, SourceId};
 use std::collections::{BTreeMap, VecDeque};
@@ -30,6 +31,8 @@ const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
 /// Bytes of a message besides the submission in it.
 const SUBMISSION_ENVELOPE_BYTES: usize = 32;
+/// Maximum number of runs of a machine whose stacks are requested at once.
+const MAX_STACKED_RUNS: usize = 64;
 /// Maximum number of GPUs of a process.
 const MAX_GPUS: usize = 512;
 
@@ -245,6 +248,19 @@ impl Ingest {
         let mut report: NcclReport = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
         report.ranks.truncate(MAX_RANKS);
         Ok(report)
+    }
+
+    /// Requests the stacks of the jobs on a linked machine that hold one of these GPUs, as output of their runs. Returns
+    /// the IDs of the runs whose launchers take them.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest.
+    pub async fn stacks(&self, source: SourceId, gpus: Vec<u32>) -> Result<Vec<String>, NoAnswer> {
+        let answer = self.ask(source, Question::Stacks { gpus }).await?;
+        let mut runs: Vec<String> = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
+        runs.retain(|run| check_id(run).is_ok());
+        runs.truncate(MAX_STACKED_RUNS);
+        Ok(runs)
     }
 
     /// Stores a submission on a linked machine.

@@ -41,7 +41,7 @@ pub async fn follow(
 ) {
     let detect = settings.detect;
     let owners = Owners::new(folder, socket.trusted());
-    let mut tracker = Tracker::new((live, registry), source, owners, &settings, run_tool);
+    let mut tracker = Tracker::new((live, registry.clone()), source, owners, &settings, run_tool);
     let spool = folder.canonicalize().ok();
     let spool = spool.and_then(|folder| Spool::of_server(&folder.join(spool::FOLDER), socket.trusted()));
     tracker.take_up(spool.as_ref());
@@ -95,6 +95,11 @@ pub async fn follow(
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
                 let _ = answer.send(requested(&mut tracker, &messages, report));
+            }
+            requests = registry.stacks.next() => {
+                for (launcher, asked) in requests {
+                    messages.socket.answer(&launcher, &serde_json::to_string(&asked).unwrap_or_default());
+                }
             }
             _ = look.tick() => {
                 tracker.look_at_reported();

@@ -119,6 +119,9 @@ impl Messages {
                 let id = tracker.owners.new_id(&run, &sender.user, tracker.live.clock.wall());
                 self.socket.answer(&sender.from, &id);
             }
+            Message::Stacks(run) => {
+                tracker.registry().stacks.offer(&tracker.owners.id(&run, Some(&sender.user)), sender.from);
+            }
             Message::Marker(new) => self.marker(tracker, *new, sender),
             Message::Alert(said) => self.alert(tracker, *said, sender),
             Message::Values(new) => self.values(tracker, *new, sender),

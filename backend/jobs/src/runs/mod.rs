@@ -52,6 +52,8 @@ mod slurm;
 mod socket;
 #[cfg(unix)]
 mod spool;
+#[cfg(unix)]
+mod stacks;
 mod summaries;
 mod summary;
 mod sums;

@@ -7,7 +7,7 @@
 //! | a process ended | yes | yes |
 //! | a marker, an alert, values | yes | of the machine, or of a run that is theirs |
 //! | ID of a new run | yes | yes |
-//! | location of the output | yes | no: the folder is this program's alone |
+//! | location of the output, stacks in it | yes | no: the folder is this program's alone |
 //!
 //! A run belongs to the user who began it. Another user who reports the same ID has a run of their own, under another
 //! ID.
@@ -146,7 +146,9 @@ impl Owners {
             Message::Alert(alert) => own(&alert.run),
             Message::Values(values) => own(&values.run),
             Message::NewId(_) => Ok(()),
-            Message::Logs(_) => Err("this server does not record the output of other users' jobs".into()),
+            Message::Logs(_) | Message::Stacks(_) => {
+                Err("this server does not record the output of other users' jobs".into())
+            }
         }
     }
 }

@@ -49,6 +49,9 @@ pub struct RunRegistry {
     pub edits: Arc<RunEdits>,
     /// Output of the runs of this machine.
     pub logs: RunLogs,
+    /// Offers of launchers of this machine to take stacks.
+    #[cfg(unix)]
+    pub(super) stacks: super::stacks::StackRequests,
     findings: Option<FindingsOf>,
     /// Receives reports of launchers by request, if runs of this machine are followed.
     pub reports: Option<Reports>,
@@ -56,6 +59,15 @@ pub struct RunRegistry {
     pub markers: Arc<Markers>,
     /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
+}
+
+/// Launchers take stacks only on Unix.
+#[cfg(not(unix))]
+impl RunRegistry {
+    /// See the other one.
+    pub fn request_stacks(&self, _: &Live, _: SourceId, _: &[u32]) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The parts of a run registry.

@@ -9,7 +9,7 @@ use shared::new_marker::NewMarker;
 use shared::new_values::{MAX_VALUES_BYTES, NewValues};
 use shared::run::{
     About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, NewId, Over,
-    Told, check_id,
+    StacksOf, Told, check_id,
 };
 use std::collections::HashMap;
 use std::io;
@@ -55,6 +55,8 @@ pub(super) enum Message {
     Logs(String),
     /// Request of a launcher for the ID of a new run.
     NewId(String),
+    /// Offer of a launcher to take the stacks of a run, by its ID.
+    Stacks(String),
 }
 
 /// Sender of a message.
@@ -291,6 +293,12 @@ fn message(bytes: &[u8]) -> Option<Message> {
         && check_id(&new).is_ok()
     {
         return Some(Message::NewId(new));
+    }
+    if bytes.len() <= MAX_MARKER_BYTES
+        && let Ok(StacksOf { stacks }) = serde_json::from_slice(bytes)
+        && check_id(&stacks).is_ok()
+    {
+        return Some(Message::Stacks(stacks));
     }
     if bytes.len() <= MAX_VALUES_BYTES
         && let Ok(values) = serde_json::from_slice(bytes)

@@ -304,6 +304,11 @@ impl Tracker {
         calls.take(&self.live, self.source, call).map(drop).map_err(|why| why.to_string())
     }
 
+    /// The list of runs.
+    pub fn registry(&self) -> &Arc<RunRegistry> {
+        &self.registry
+    }
+
     pub fn is_running(&self, run: &str) -> bool {
         self.running.keys().any(|key| key.run == run)
     }

@@ -1,7 +1,7 @@
 //! Live detection, each second.
 
 use super::feed::{announce, feed, running};
-use super::hangs::{AskNccl, Hangs};
+use super::hangs::{HangQuestions, Hangs};
 use super::kept::KeptFindings;
 use super::registry::{FindingEntry, FindingRegistry};
 use insight::{Insight, Settings};
@@ -48,8 +48,8 @@ pub struct Following {
     pub of_others: bool,
     /// File of the findings; none without a data folder.
     pub kept: Option<KeptFindings>,
-    /// Asks NCCL about a hanging job; none where nobody is asked.
-    pub nccl: Option<AskNccl>,
+    /// Asks machines about a hanging job; none where nobody is asked.
+    pub hangs: Option<HangQuestions>,
 }
 
 struct Followed {
@@ -99,7 +99,7 @@ impl Follower {
         insight.follow(following.of_others);
         let now = following.live.clock.wall();
         let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
-        let hangs = Hangs::new(following.nccl.clone());
+        let hangs = Hangs::new(following.hangs.clone());
         let mut follower = Follower { following, insight, sources: HashMap::new(), hangs, looks: 0 };
         let sources = follower.following.live.store().sources();
         // The cursors start at the end of the replayed history.

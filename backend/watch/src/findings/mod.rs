@@ -17,7 +17,7 @@ pub use answer::answer;
 pub use changed::{Spans, changes};
 pub use feed::look_through;
 pub use follow::{Following, follow};
-pub use hangs::AskNccl;
+pub use hangs::{AskNccl, AskStacks, HangQuestions};
 pub use kept::KeptFindings;
 pub(crate) use registry::machines as named;
 pub use registry::{FindingEntry, FindingRegistry, WantedFindings};
