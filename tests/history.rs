@@ -187,7 +187,7 @@ fn without_a_flag_history_is_in_the_state_folder() {
 fn one_instant_has_one_value_wherever_it_is_asked_for() {
     let stage = Stage::with_past(1);
     let receiver = Receiver::start(|_| ReceiverAnswer::Take);
-    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
+    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new(), ..RemoteWrite::default() };
     let remote = RemoteWriter::start(stage.live(), settings, None);
     let (newest, values) = stage.live().store().newest(0).expect("it has measured");
     let sent = || receiver.samples().values().map(|own| own.len()).max().unwrap_or(0);

@@ -1,11 +1,12 @@
 //! Tests remote write and reading back: against receivers that fail in many ways, and against the real VictoriaMetrics
 //! and Prometheus.
 
-use backend::config::RemoteWrite;
+use backend::config::{RemoteWrite, WriteFormat};
 use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
-use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
+use backend::remote_write::{ExportRequest, ReadBack, RemoteSeries, RemoteWriter, Window};
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use prost::Message;
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
@@ -126,7 +127,11 @@ impl KnownMachine {
     }
 
     pub fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {
-        RemoteWriter::start(&self.live, RemoteWrite { url, read_url: None, headers: Vec::new() }, folder)
+        RemoteWriter::start(
+            &self.live,
+            RemoteWrite { url, read_url: None, headers: Vec::new(), ..RemoteWrite::default() },
+            folder,
+        )
     }
 }
 
@@ -307,7 +312,11 @@ fn no_redirect_is_followed() {
     let receiver = Receiver::start(move |_| ReceiverAnswer::Status(307, to, ""));
     let known = KnownMachine::new(hours_ago(1), 1);
     let headers = vec![("Authorization".to_string(), "Bearer s3cret".to_string())];
-    let remote = RemoteWriter::start(&known.live, RemoteWrite { url: receiver.url(), read_url: None, headers }, None);
+    let remote = RemoteWriter::start(
+        &known.live,
+        RemoteWrite { url: receiver.url(), read_url: None, headers, ..RemoteWrite::default() },
+        None,
+    );
     until_so("the redirect is told", || remote.check().reason.contains("it redirects (307"));
     assert!(remote.check().reason.contains(&thief.url()), "{}", remote.check().reason);
     assert!(receiver.came().head.contains("s3cret") && thief.came().requests.is_empty());
@@ -462,7 +471,7 @@ impl ClusterHub {
         let (holds, covered) = (Arc::new(AtomicBool::new(false)), Arc::new(Covered::default()));
         let ours = holds.clone();
         let cluster = SendingCluster { covered: covered.clone(), holds: Box::new(move |_| ours.load(Relaxed)) };
-        let settings = RemoteWrite { url, read_url: None, headers: Vec::new() };
+        let settings = RemoteWrite { url, read_url: None, headers: Vec::new(), ..RemoteWrite::default() };
         let remote = RemoteWriter::start_in(Some(cluster), &known.live, settings, None);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let (runtime, (stop, stopped)) = (runtime.expect("a runtime"), tokio::sync::watch::channel(false));
@@ -614,7 +623,11 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
     // Prometheus accepts new samples of any age, VictoriaMetrics those within its retention.
     let known = KnownMachine::new(hours_ago(3), ticks);
     let (url, read_url) = (format!("http://{}{write}", server.addr), Some(format!("http://{}", server.addr)));
-    let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
+    let remote = RemoteWriter::start(
+        &known.live,
+        RemoteWrite { url, read_url, headers: Vec::new(), ..RemoteWrite::default() },
+        None,
+    );
     let expected = known.samples(ticks);
     let all: u64 = expected.values().map(|own| own.len() as u64).sum();
     until_so("all are sent", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) == all);
@@ -743,4 +756,51 @@ fn older(server: &Program, write: &str, from: i64, first: f64) {
 /// A text encoded for the query of an address.
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// The values of OTLP requests, by time, of the metric of single cores.
+fn otlp_values(receiver: &Receiver) -> BTreeMap<i64, usize> {
+    let mut all = BTreeMap::new();
+    for (body, _) in &receiver.came().requests {
+        let request = ExportRequest::decode(&body[..]).expect("a request");
+        for machine in request.resource_metrics {
+            let resource = format!("{:?}", machine.resource);
+            assert!(resource.contains("host.name") && resource.contains(&host()), "{resource}");
+            let metrics = machine.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
+            for metric in metrics.filter(|metric| metric.name == "watchglass.cpu_core_utilization_ratio") {
+                assert_eq!((metric.unit.as_str(), metric.sum.is_none()), ("1", true));
+                for point in metric.gauge.expect("a gauge").data_points {
+                    assert!(point.attributes[0].key == "core" && point.value.is_some_and(|value| value <= 1.0));
+                    *all.entry((point.time / 1_000_000) as i64).or_default() += 1;
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_collector_of_opentelemetry_gets_each_sample_once_and_what_it_rejects_is_counted() {
+    // The second request is taken in part: 0x18 values, and a reason.
+    let receiver = Receiver::start(|n| match n {
+        1 => ReceiverAnswer::Status(200, "", "\n\x07\x08\x18\x12\x03old"),
+        _ => ReceiverAnswer::Take,
+    });
+    let known = KnownMachine::new(System.wall() - 300_000, TICKS);
+    let settings = RemoteWrite {
+        url: format!("http://{}/v1/metrics", receiver.addr),
+        format: WriteFormat::Otlp,
+        ..RemoteWrite::default()
+    };
+    let remote = RemoteWriter::start(&known.live, settings, None);
+    let expected: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
+    until_so("all samples", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) >= expected);
+    assert_eq!(remote.counts.dropped.load(Relaxed), 24);
+    assert_eq!(remote.counts.sent.load(Relaxed), expected - 24);
+    assert_eq!(remote.check().state, CheckState::Ok, "later requests were taken whole");
+    let head = receiver.came().head.to_ascii_lowercase();
+    assert!(head.starts_with("post /v1/metrics ") && head.contains("content-type: application/x-protobuf"), "{head}");
+    assert!(!head.contains("snappy"), "{head}");
+    let values = otlp_values(&receiver);
+    assert!(values.values().all(|count| *count == SERIES || *count == SERIES - 1), "each series once: {values:?}");
 }

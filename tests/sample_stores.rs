@@ -135,7 +135,11 @@ fn stranger(addr: SocketAddr, known: &KnownMachine) -> (KnownMachine, Arc<Remote
     let other = KnownMachine::new(known.from, 0);
     other.live.set_holder(0, Holder::Nobody);
     let (url, read_url) = (format!("http://{addr}/api/v1/write"), Some(format!("http://{addr}")));
-    let remote = RemoteWriter::start(&other.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
+    let remote = RemoteWriter::start(
+        &other.live,
+        RemoteWrite { url, read_url, headers: Vec::new(), ..RemoteWrite::default() },
+        None,
+    );
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(remote.recall().expect("there is a server to read from").read(0));
     (other, remote)
@@ -327,7 +331,8 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
     let (url, read_url) = (format!("http://{}/api/v1/write", auth.addr), Some(format!("http://{}", auth.addr)));
     // hub:s3cret
     let headers = vec![("Authorization".to_string(), "Basic aHViOnMzY3JldA==".to_string())];
-    let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers }, None);
+    let remote =
+        RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers, ..RemoteWrite::default() }, None);
     all_taken(&remote, &known, 120);
     // One of the two is away, and the other goes on. vmagent queues the missing samples for it.
     for server in [&one, &two] {
@@ -396,14 +401,19 @@ fn with_nginx_the_addresses_of_victoria_metrics_cluster_and_of_mimir_are_written
         ("/api/v1/push", "/prometheus", scope("lab")),
     ] {
         let (url, read_url) = (format!("http://{addr}{write}"), Some(format!("http://{addr}{read}")));
-        let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers }, None);
+        let remote =
+            RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers, ..RemoteWrite::default() }, None);
         all_taken(&remote, &known, 180);
         read_back(&known, &remote, 180);
         until_so("it shows what it took", || exported(&server, &selector(&known, 0)).len() == 180);
     }
     // Another tenant is rejected, and its samples are kept until the header is fixed.
     let url = format!("http://{addr}/api/v1/push");
-    let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url: None, headers: scope("other") }, None);
+    let remote = RemoteWriter::start(
+        &known.live,
+        RemoteWrite { url, read_url: None, headers: scope("other"), ..RemoteWrite::default() },
+        None,
+    );
     until_so("it is told", || remote.check().reason.contains("it returned 401"));
     assert_eq!(remote.counts.dropped.load(Relaxed), 0);
 }

@@ -103,7 +103,7 @@ fn of_many(
         sources.push(source);
     }
     let live = Live::new(store, Arc::new(System), 1, 86_400_000);
-    let settings = RemoteWrite { url, read_url: None, headers: Vec::new() };
+    let settings = RemoteWrite { url, read_url: None, headers: Vec::new(), ..RemoteWrite::default() };
     let from = System.wall() - 3_600_000;
     let feed = |round: usize| {
         let ticks = recording.ticks.get(round * TICKS..(round + 1) * TICKS)?;
@@ -165,7 +165,7 @@ fn sent(recording: &Recording) -> Option<(f64, f64)> {
     }
     let live = Live::new(store, Arc::new(System), 1, 86_400_000);
     let receiver = Receiver::start(|_| ReceiverAnswer::Take);
-    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
+    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new(), ..RemoteWrite::default() };
     let from = System.wall() - 3_600_000;
     let mut ticks = recording.ticks.iter().enumerate();
     // Feeds the next ticks and returns the number of their samples; None at the end of the recording.

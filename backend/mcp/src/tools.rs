@@ -115,7 +115,6 @@ pub const TOOLS: [Tool; 8] = [
         defaults: &[("format", "json"), ("limit", "100")],
         narrower: "Set limit, name a rank, or search with text.",
         forbidden: "output cannot be read with a key: start watchglass mcp without --hub on the machine of the job",
-        ..NONE
     },
     Tool {
         name: "explain_metric",

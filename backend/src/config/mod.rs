@@ -58,7 +58,7 @@ pub use fleet::{Fail, Fleet};
 pub use keep::KeepRules;
 pub use record::RecordingTask;
 pub use reference::reference;
-pub use remote_write::RemoteWrite;
+pub use remote_write::{RemoteWrite, WriteFormat};
 pub use run::{AlertTask, LogTask, LogsTask, MarkTask, RunTask, RunsTask, RunsWord};
 pub use settings::nearest;
 pub use sign_in::{NewAccounts, ProxySignIn};

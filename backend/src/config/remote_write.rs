@@ -3,20 +3,43 @@
 
 use super::secret::{hidden, show_url};
 use client::http::{HeaderName, HeaderValue, Uri};
-use settings::table;
+use settings::kinds::Words;
+use settings::{Fault, table};
 use std::fmt;
 use toml::Value;
 
 table! {
     /// A server that takes Prometheus remote write. Its debug form tells no header's value.
     #[derive(Clone, PartialEq, Eq)]
-    pub struct RemoteWrite {
+    pub struct RemoteWrite, checked by RemoteWrite::check {
         /// Address that receives samples, http or https
         url: String = String::new(), text_shown(url, show_url), required like "\"http://127.0.0.1:8428/api/v1/write\"";
+        /// Format of the requests: `remote_write`, or `otlp` for a collector of OpenTelemetry
+        format: WriteFormat = WriteFormat::RemoteWrite, word(FORMATS);
         /// Base address of `/api/v1/query_range`, from which older history is read back
         read_url: Option<String> = None, text_shown(read_url, show_read_url), like "\"http://127.0.0.1:8428\"";
         /// Additional headers of requests to both; their values are never logged or printed
         headers: Vec<(String, String)> = Vec::new(), secret_map(header), like "{ Authorization = \"Bearer ...\" }";
+    }
+}
+
+/// Formats of requests with samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteFormat {
+    /// Prometheus remote write 1.0.
+    RemoteWrite,
+    /// OTLP over HTTP, as protobuf.
+    Otlp,
+}
+
+const FORMATS: Words<WriteFormat> = &[("remote_write", WriteFormat::RemoteWrite), ("otlp", WriteFormat::Otlp)];
+
+impl RemoteWrite {
+    fn check(&self) -> Result<(), Fault> {
+        match self.format == WriteFormat::Otlp && self.read_url.is_some() {
+            true => Err(Fault::new("read_url", "a collector of OpenTelemetry stores nothing; leave it out")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -85,6 +108,8 @@ mod tests {
             ("url = \"http://a/w\"\nread_url = \"b\"", "read_url: it is not an address"),
             ("url = \"http://a/w\"\nheaders = { \"a b\" = \"s3cret\" }", "the header \"a b\""),
             ("url = \"http://a/w\"\nheaders = { a = \"s3cret\\n\" }", "one line"),
+            ("url = \"http://a/w\"\nformat = \"otlp\"\nread_url = \"http://b\"", "stores nothing"),
+            ("url = \"http://a/w\"\nformat = \"json\"", "otlp"),
             ("read_url = \"http://b\"", "url: it is missing; write url = "),
             ("url = \"http://a/w\"\nurls = 1", "unknown key `urls`; did you mean url?"),
         ] {

@@ -50,8 +50,15 @@ impl Names {
         }
     }
 
-    /// The samples of a span from series `from` on, up to series `to` if it is given, else as many as fit.
-    pub fn batch(&mut self, span: &TickSpan, from: SeriesId, to: Option<SeriesId>) -> Batch {
+    /// The samples of a span from series `from` on, up to series `to` if it is given, else as many as fit; `pack` makes
+    /// the bytes.
+    pub fn batch(
+        &mut self,
+        span: &TickSpan,
+        from: SeriesId,
+        to: Option<SeriesId>,
+        pack: impl Fn(&WriteRequest) -> Vec<u8>,
+    ) -> Batch {
         let end = to.unwrap_or(SeriesId::MAX).min(self.0.len() as SeriesId);
         let (mut request, mut ids) = (WriteRequest::default(), Vec::new());
         let (mut id, mut samples) = (from, 0);
@@ -71,7 +78,7 @@ impl Names {
             }
             id += 1;
         }
-        let body = request.pack();
+        let body = pack(&request);
         for (id, lent) in ids.into_iter().zip(request.timeseries) {
             if let Some(series) = &mut self.0[id as usize] {
                 series.labels = lent.labels;

@@ -23,7 +23,7 @@ pub fn examine(settings: RemoteWrite) -> Check {
     };
     let found = "samples are also sent to another server";
     if let Err(SendError::Refused(reason) | SendError::Later { reason, .. }) =
-        server.write(&WriteRequest::default().pack())
+        server.write(&server.pack(&WriteRequest::default()))
     {
         let reason = format!("it does not accept samples: {reason}");
         let remedy = "check that the server runs, and correct url and headers of [remote_write]";

@@ -327,7 +327,8 @@ mod tests {
                 }
                 Due::Ticks(span) => span,
             };
-            let request = WriteRequest::unpack(&follower.names.batch(&span, 0, None).body).expect("a request");
+            let request = WriteRequest::unpack(&follower.names.batch(&span, 0, None, WriteRequest::pack).body)
+                .expect("a request");
             for series in request.timeseries {
                 let n: usize = series.labels.iter().find_map(|label| label.value.parse().ok()).expect("its number");
                 let name = series.labels.iter().find(|label| label.name == "__name__").map(|label| &label.value);

@@ -2,7 +2,7 @@
 //! Thanos and most hosted services support both.
 //!
 //! Reading order: [`follow`] (ticks behind a position in a source) and [`span`] (the samples in them), [`batch`] (the
-//! samples of one request), [`message`] (its bytes), [`server`] (requests and responses), `link` (lost connections),
+//! samples of one request), [`message`] (its bytes), [`otlp`] (its bytes for OpenTelemetry), [`server`] (requests and responses), `link` (lost connections),
 //! `unsettled` (samples to repeat after a loss), [`progress`] (sent position, on disk), [`covered`] (sent positions of
 //! the replicas of a cluster, in their database), [`sender`] (the thread that combines them), [`back`] (windows older
 //! than our own history), [`recall`] (machines without a holder).
@@ -17,6 +17,7 @@ mod doctor;
 mod follow;
 mod link;
 mod message;
+mod otlp;
 mod progress;
 mod recall;
 mod sender;
@@ -28,6 +29,7 @@ pub use back::{ReadBack, RemoteSeries, Summary, Window};
 pub use covered::{CoverageTable, Covered, SendingCluster, SentRange, keep as keep_covered};
 pub use doctor::examine;
 pub use message::{Label, Sample, TimeSeries, WriteRequest};
+pub use otlp::ExportRequest;
 pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 
 use crate::config::RemoteWrite;

@@ -357,7 +357,7 @@ impl Sender {
             while let Some(follower) = self.followers.get_mut(&source.id)
                 && (from as usize) < follower.names.len()
             {
-                let batch = follower.names.batch(&span, from, None);
+                let batch = follower.names.batch(&span, from, None, |request| self.server.pack(request));
                 if span.refused() && follower.waits(self.live.clock.steady()) {
                     return Ok(None);
                 }
@@ -392,7 +392,7 @@ impl Sender {
         while let Some(follower) = self.followers.get_mut(&source.id)
             && (from as usize) < follower.names.len()
         {
-            let batch = follower.names.batch(span, from, to.take());
+            let batch = follower.names.batch(span, from, to.take(), |request| self.server.pack(request));
             if span.refused() && follower.waits(self.live.clock.steady()) {
                 return Ok(None);
             }
@@ -429,7 +429,14 @@ impl Sender {
         loop {
             counts.requests.fetch_add(1, Relaxed);
             let (reason, wait) = match self.server.write(&batch.body) {
-                Ok(()) => {
+                Ok(rejected) if rejected > 0 => {
+                    let rejected = rejected.min(batch.samples);
+                    counts.dropped.fetch_add(rejected, Relaxed);
+                    counts.sent.fetch_add(batch.samples - rejected, Relaxed);
+                    self.remote.stand(&self.live, SendState::Refused("it rejected a part of the values".into()));
+                    return Ok(self.server.losses());
+                }
+                Ok(_) => {
                     counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
                     let count = if why == Why::Again { &counts.resent } else { &counts.sent };
                     count.fetch_add(batch.samples, Relaxed);

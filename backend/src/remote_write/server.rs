@@ -1,7 +1,9 @@
 //! The other server: one request, and the meaning of its response. `link.rs` detects lost connections.
 
 use super::link::Link;
-use crate::config::RemoteWrite;
+use super::message::WriteRequest;
+use super::otlp;
+use crate::config::{RemoteWrite, WriteFormat};
 use client::http::{Response, Uri, header};
 use client::{Body, Client, Limits, MaxBytes, bare};
 use std::io::Read;
@@ -61,18 +63,29 @@ impl Server {
         self.settings.read_url.is_some()
     }
 
-    /// Writes one compressed request.
+    /// The bytes of a request in the format of this server.
+    pub fn pack(&self, request: &WriteRequest) -> Vec<u8> {
+        match self.settings.format {
+            WriteFormat::RemoteWrite => request.pack(),
+            WriteFormat::Otlp => otlp::pack(request),
+        }
+    }
+
+    /// Writes one packed request; returns the number of values that the server rejected.
     ///
     /// # Errors
     /// [`SendError`]: to be dropped, or to be repeated.
-    pub fn write(&self, body: &[u8]) -> Result<(), SendError> {
+    pub fn write(&self, body: &[u8]) -> Result<u64, SendError> {
         let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is invalid".into()))?;
-        let own = [
-            ("Content-Type", "application/x-protobuf"),
-            ("Content-Encoding", "snappy"),
-            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
-        ];
-        let sent = self.writer.post(&uri, own.into_iter().chain(self.headers()), body);
+        let own: &[(&str, &str)] = match self.settings.format {
+            WriteFormat::RemoteWrite => &[
+                ("Content-Type", "application/x-protobuf"),
+                ("Content-Encoding", "snappy"),
+                ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+            ],
+            WriteFormat::Otlp => &[("Content-Type", "application/x-protobuf")],
+        };
+        let sent = self.writer.post(&uri, own.iter().copied().chain(self.headers()), body);
         self.link.answered(self.writer.connections(), sent.as_ref().ok());
         match sent {
             Ok(response) => self.taken(response),
@@ -90,16 +103,19 @@ impl Server {
         self.link.losses()
     }
 
-    fn taken(&self, response: Response<Body>) -> Result<(), SendError> {
+    fn taken(&self, response: Response<Body>) -> Result<u64, SendError> {
         let status = response.status();
         if status.is_success() {
             // A body that is read to its end keeps the connection for the next request.
-            let read =
-                std::io::copy(&mut response.into_body().into_reader().take(MAX_REST_BYTES), &mut std::io::sink());
-            if read.is_ok_and(|read| read == MAX_REST_BYTES) {
+            let mut body = Vec::new();
+            let read = response.into_body().into_reader().take(MAX_REST_BYTES).read_to_end(&mut body);
+            if read.is_ok_and(|read| read as u64 == MAX_REST_BYTES) {
                 self.link.given_up();
             }
-            return Ok(());
+            return Ok(match self.settings.format {
+                WriteFormat::RemoteWrite => 0,
+                WriteFormat::Otlp => otlp::rejected(&body),
+            });
         }
         // The rest of a long error is not read, which closes the connection from our side.
         self.link.given_up();

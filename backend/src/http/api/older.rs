@@ -167,7 +167,12 @@ mod tests {
         store.intern(source, SeriesDef { metric: 0, instance: String::new() }).expect("a row");
         store.append(source, now, false, &[1.0]).expect("a source");
         let live = Live::new(store, Arc::new(Manual::at(now, Duration::ZERO)), 1, 60_000);
-        let settings = RemoteWrite { url: "http://127.0.0.1:9/".into(), read_url: Some(read_url), headers: Vec::new() };
+        let settings = RemoteWrite {
+            url: "http://127.0.0.1:9/".into(),
+            read_url: Some(read_url),
+            headers: Vec::new(),
+            ..RemoteWrite::default()
+        };
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
         let services = Services { remote: Some(remote), ..Services::new(live) };
