@@ -7,7 +7,7 @@ use crate::answer::markers::Marker;
 use crate::answer::runs::ListedRun;
 use crate::finding::{Dismissed, Finding};
 use crate::nccl::WORDS_BEGIN;
-use crate::run::About;
+use crate::run::{About, STACKS_BEGIN};
 
 /// Rules whose sentences consist of devices, machines, times and numbers. A finding of another rule is left out, so that
 /// a new rule that names people or processes is not shown by accident.
@@ -90,11 +90,13 @@ pub fn findings(all: Vec<Finding>, shows: impl Fn(&str) -> bool) -> Vec<Finding>
 }
 
 fn finding(mut of: Finding, shows: &impl Fn(&str) -> bool) -> Option<Finding> {
-    // The ranks that NCCL names are processes, on machines by their address.
-    let ranks = format!("; {WORDS_BEGIN}");
-    let without_ranks = |text: &str| text.split(&ranks).next().unwrap_or_default().to_string();
-    of.sentence = without_ranks(&of.sentence);
-    of.sentence_template = of.sentence_template.as_deref().map(without_ranks);
+    // The ranks that NCCL names are processes, on machines by their address; stacks name runs.
+    let own = |text: &str| {
+        let ends = [WORDS_BEGIN, STACKS_BEGIN].iter().filter_map(|begin| text.find(&format!("; {begin}")));
+        text[..ends.min().unwrap_or(text.len())].to_string()
+    };
+    of.sentence = own(&of.sentence);
+    of.sentence_template = of.sentence_template.as_deref().map(own);
     let is_hidden = of.evidence.iter().any(|evidence| !shows(&evidence.tag));
     if !shows_rule(&of.rule) || is_hidden || names_process(&of.sentence) {
         return None;
@@ -206,6 +208,8 @@ mod tests {
         let hang =
             "GPU 3 stopped; NCCL: rank 5 (process 4711 on 10.0.0.2) does not answer, communicator 0000000000000001";
         let seen = findings(vec![found("hang.spin", hang)], shows);
+        let stacks = format!("GPU 3 stopped; {STACKS_BEGIN}run secret");
+        assert_eq!(findings(vec![found("hang.spin", &stacks)], shows)[0].sentence, "GPU 3 stopped");
         assert_eq!(seen.len(), 1);
         assert_eq!((seen[0].sentence.as_str(), seen[0].evidence.len(), seen[0].changed.len()), ("GPU 3 stopped", 1, 0));
         let text = serde_json::to_string(&seen).expect("JSON");

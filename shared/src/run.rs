@@ -411,6 +411,9 @@ pub struct StacksOf {
     pub stacks: String,
 }
 
+/// Begin of the words at the end of a finding that name the runs of its stacks.
+pub const STACKS_BEGIN: &str = "the stacks of its ranks are in the output of ";
+
 /// The server's request for stacks, as JSON: the launcher writes them to the output of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,7 @@
 
 use super::JSON;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use watchglass_tests::hub::{Hub, spoiled};
 use watchglass_tests::server::Server;
 use watchglass_tests::waiting::until;
@@ -72,8 +73,10 @@ fn simulated_machines_join_a_hub_from_one_process_and_not_by_a_configuration_fil
     };
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("watchglass.toml");
-    let text = format!("[[hub]]\nurl = \"{url}\"\nkey = \"{}\"\n", hub.keys["join"]);
-    std::fs::write(&file, text).expect("written");
+    let key = folder.path().join("key");
+    std::fs::write(&key, &hub.keys["join"]).expect("written");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("private");
+    std::fs::write(&file, format!("[[hub]]\nurl = \"{url}\"\nkey_file = \"{}\"\n", key.display())).expect("written");
     let config = file.to_str().expect("a name");
     let alone = Server::start(["demo", "--hosts", "2", "--gpus", "2", "--config", config]);
     let demo = Server::start(["demo", "--hosts", "3", "--gpus", "2", "--hub", &url, "--key", &hub.keys["join"]]);

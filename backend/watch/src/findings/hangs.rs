@@ -4,6 +4,7 @@
 use parking_lot::Mutex;
 use shared::finding::{Finding, MAX_FINDING_BYTES};
 use shared::nccl::NcclReport;
+use shared::run::STACKS_BEGIN;
 use shared::wire::SourceId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -125,7 +126,7 @@ fn words_of_stacks(runs: &BTreeSet<String>) -> String {
     let further = runs.len().saturating_sub(MAX_NAMED_RUNS);
     let further = if further > 0 { format!(" and {further} more") } else { String::new() };
     let run = if runs.len() == 1 { "run" } else { "runs" };
-    format!("the stacks of its ranks are in the output of {run} {}{further}", named.join(", "))
+    format!("{STACKS_BEGIN}{run} {}{further}", named.join(", "))
 }
 
 /// The finding with these words at the end of its sentence, if it then still fits a record.
