@@ -49,3 +49,4 @@ mod surface;
 mod top;
 mod unix;
 mod values;
+mod views;
