@@ -53,3 +53,4 @@ mod surface;
 mod top;
 mod unix;
 mod values;
+mod views;

@@ -20,6 +20,8 @@ pub enum Scope {
         sources: Arc<BTreeSet<String>>,
         /// Ids of charts that a share link leaves out.
         hidden: Arc<BTreeSet<String>>,
+        /// Ids of the sources and teams in whose data names of people are hidden.
+        nameless: Arc<BTreeSet<String>>,
     },
 }
 
@@ -27,15 +29,16 @@ impl Scope {
     /// The scope of these teams and the sources that are granted to them, both by id.
     pub fn only(teams: impl IntoIterator<Item = String>, sources: impl IntoIterator<Item = String>) -> Self {
         let (teams, sources) = (teams.into_iter().collect(), sources.into_iter().collect());
-        Scope::Only { teams: Arc::new(teams), sources: Arc::new(sources), hidden: Arc::default() }
+        let (hidden, nameless) = (Arc::default(), Arc::default());
+        Scope::Only { teams: Arc::new(teams), sources: Arc::new(sources), hidden, nameless }
     }
 
     /// The same without these charts, by id. A reader of everything sees all charts.
     pub fn without_charts(self, charts: impl IntoIterator<Item = String>) -> Self {
         match self {
             Scope::All => Scope::All,
-            Scope::Only { teams, sources, .. } => {
-                Scope::Only { teams, sources, hidden: Arc::new(charts.into_iter().collect()) }
+            Scope::Only { teams, sources, nameless, .. } => {
+                Scope::Only { teams, sources, hidden: Arc::new(charts.into_iter().collect()), nameless }
             }
         }
     }
@@ -44,12 +47,34 @@ impl Scope {
     pub fn with_teams(&self, teams: impl IntoIterator<Item = String>) -> Self {
         match self {
             Scope::All => Scope::All,
-            Scope::Only { sources, hidden, .. } => Scope::Only {
+            Scope::Only { sources, hidden, nameless, .. } => Scope::Only {
                 teams: Arc::new(teams.into_iter().collect()),
                 sources: sources.clone(),
                 hidden: hidden.clone(),
+                nameless: nameless.clone(),
             },
         }
+    }
+
+    /// The same without names of people in the data of these sources and teams, by id. A reader of everything sees all
+    /// names.
+    pub fn without_names(self, ids: impl IntoIterator<Item = String>) -> Self {
+        match self {
+            Scope::All => Scope::All,
+            Scope::Only { teams, sources, hidden, .. } => {
+                Scope::Only { teams, sources, hidden, nameless: Arc::new(ids.into_iter().collect()) }
+            }
+        }
+    }
+
+    /// Whether names of people are hidden in the data of a source or a team, by its id.
+    pub fn hides_names_of(&self, id: &str) -> bool {
+        matches!(self, Scope::Only { nameless, .. } if nameless.contains(id))
+    }
+
+    /// Whether names of people are hidden anywhere.
+    pub fn hides_names(&self) -> bool {
+        matches!(self, Scope::Only { nameless, .. } if !nameless.is_empty())
     }
 
     /// Whether a chart, by its id, and all series of it are left out. The chart of any value of a job stands for those
@@ -96,9 +121,17 @@ impl Scope {
             (Scope::All, _) => true,
             (_, Scope::All) => false,
             (
-                Scope::Only { teams, sources, hidden },
-                Scope::Only { teams: their_teams, sources: their_sources, hidden: theirs },
-            ) => their_teams.is_subset(teams) && their_sources.is_subset(sources) && hidden.is_subset(theirs),
+                Scope::Only { teams, sources, hidden, nameless },
+                Scope::Only { teams: their_teams, sources: their_sources, hidden: theirs, .. },
+            ) => {
+                // Names that are hidden in what the other scope does not have are no loss.
+                let names_less =
+                    |id: &String| (their_sources.contains(id) || their_teams.contains(id)) && !other.hides_names_of(id);
+                their_teams.is_subset(teams)
+                    && their_sources.is_subset(sources)
+                    && hidden.is_subset(theirs)
+                    && !nameless.iter().any(names_less)
+            }
         }
     }
 }
@@ -169,6 +202,19 @@ mod tests {
         );
         assert!(bounds_of(&["a"]).includes(&Scope::nothing()) && !Scope::nothing().includes(&bounds_of(&[])));
         assert_eq!(bounds_of(&["a", "b"]), bounds_of(&["b", "a", "a"]));
+    }
+
+    #[test]
+    fn hidden_names_are_less_only_where_they_were_seen() {
+        let (whole, two) = (bounds_of(&["a"]), bounds_of(&["a", "b"]));
+        let nameless = |scope: &Scope, id: &str| scope.clone().without_names([id.to_string()]);
+        let less = nameless(&whole, "a");
+        assert!(less.hides_names_of("a") && !less.hides_names_of("b") && less.hides_names() && less.sees("a"));
+        assert!(!whole.hides_names() && !Scope::All.without_names(["a".to_string()]).hides_names());
+        assert!(whole.includes(&less) && !less.includes(&whole) && less.includes(&less) && Scope::All.includes(&less));
+        assert!(nameless(&two, "b").includes(&whole), "a further source without names takes nothing away");
+        assert!(!nameless(&two, "t").includes(&whole), "nor does it give the names of a team back");
+        assert!(less.without_charts(["cpu".to_string()]).hides_names_of("a"));
     }
 
     #[test]

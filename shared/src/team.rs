@@ -28,6 +28,8 @@ pub struct Team {
     pub members_invite: bool,
     /// Its members may create share links; false: existing ones show nothing either.
     pub share_links: bool,
+    /// Its viewers and share links see the names of users and of people.
+    pub user_names: bool,
     /// Id of the view that an address without a query opens; None: the built-in one.
     pub default_view: Option<String>,
     /// Limit of the GPU-hours of its runs in a month (UTC); None: no limit. Jobs continue above it.
@@ -102,6 +104,9 @@ pub struct TeamChange {
     /// Its members may create share links; false also closes existing ones, until it is true again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_links: Option<bool>,
+    /// Its viewers and share links see the names of users and of people; members see them in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_names: Option<bool>,
 }
 
 /// `DELETE /api/v1/teams/T`: removes the team with its keys, views and links.

@@ -96,6 +96,14 @@ pub struct ViewConflict {
     pub yours: ViewChange,
 }
 
+impl ViewConflict {
+    /// The answer to a change of a view that was changed before.
+    pub fn new(theirs: SavedView, yours: ViewChange) -> Self {
+        let error = "the view has changed since you opened it; compare both and save again".into();
+        ViewConflict { error, theirs, yours }
+    }
+}
+
 /// `PUT /api/v1/teams/T/default-view`: sets the view that an address without a query opens. Answered by the team.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ const more = window.__more = {
     { id: "v1", team: "t1", owner: "amira", own: true, scope: "team", name: "rack 2", query: "w=5m&page=fleet&find=rack:r02", version: 3, updated: 1, default: false }],
   shares: [{ id: "h1", team: "t1", name: "wall", by: "chen", sources: ["node-01", "node-02"], span: null, window: 300, note: "lab",
     made: 1700000000, ends: Date.now() / 1000 + 86400 * 23, opens: 3, opened: Date.now() / 1000 - 720 }],
-  team: { id: "t1", name: "main", role: "admin", members_invite: false, share_links: true, default_view: null },
+  team: { id: "t1", name: "main", role: "admin", members_invite: false, share_links: true, user_names: true, default_view: null },
 };
 // A page here detects accounts as by a hub's greeting: its first socket is refused.
 const Socket = window.WebSocket;

@@ -9,13 +9,13 @@ use watchglass_tests::hub::{Hub, PASSWORD};
 /// Answers of the hub of `team` for more paths: `shared::team` of several teams, and accounts.
 pub(super) const TEAMS: &str = r##"
 const several = window.__several = {
-  teams: [{ id: "t1", name: "main", role: "admin", members_invite: false, share_links: true, default_view: null }],
+  teams: [{ id: "t1", name: "main", role: "admin", members_invite: false, share_links: true, user_names: true, default_view: null }],
   sources: [{ id: "a1", name: "node-01", home: true }, { id: "a2", name: "node-02", home: false }],
   accounts: [{ id: "p1", name: "amira", hub_admin: true, disabled: false, teams: [{ id: "t1", name: "main", role: "admin" }], created: 1700000000 },
     { id: "p2", name: "chen", hub_admin: false, disabled: false, teams: [{ id: "t1", name: "main", role: "member" }], created: 1700000000 },
     { id: "p3", name: "priya", hub_admin: false, disabled: true, teams: [{ id: "t1", name: "main", role: "viewer" }], created: 1700000000 }],
 };
-if (sessionStorage.two === "yes") several.teams.push({ id: "t2", name: "vision", role: "admin", members_invite: true, share_links: true, default_view: null });
+if (sessionStorage.two === "yes") several.teams.push({ id: "t2", name: "vision", role: "admin", members_invite: true, share_links: true, user_names: true, default_view: null });
 const oneTeam = window.fetch;
 window.fetch = async (path, init) => {
   const url = String(path), method = (init && init.method) || "GET", at = url.split("?")[0];
@@ -28,7 +28,7 @@ window.fetch = async (path, init) => {
       return new Response(JSON.stringify(told), { status: 200 });
     }
     case "GET teams": return answer(200, { teams: several.teams });
-    case "POST teams": several.teams.push({ id: "t2", name: body.name, role: "admin", members_invite: false, share_links: true, default_view: null });
+    case "POST teams": several.teams.push({ id: "t2", name: body.name, role: "admin", members_invite: false, share_links: true, user_names: true, default_view: null });
       return answer(201, several.teams[1]);
     case "PATCH teams/t2": Object.assign(several.teams[1], body); return answer(200, several.teams[1]);
     case "DELETE teams/t2": if (body.name !== several.teams[1].name) return answer(400, { error: "Type the team's name." });

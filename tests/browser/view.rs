@@ -200,3 +200,29 @@ fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
 fn now_ms() -> u128 {
     std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_millis()
 }
+
+#[test]
+fn a_server_without_accounts_has_saved_views_too() {
+    let server = Server::start(["--collectors", "cpu,memory", "--memory"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=15m", server.url));
+    live(&browser);
+    browser.until("document.querySelector('.bar .views summary')");
+    browser.click(".views summary");
+    browser.until("document.querySelectorAll('.views [data-row]').length === 3");
+    browser.click(".views [data-do=save-as]");
+    browser.until("document.querySelector('form[data-form=view] [name=name]')");
+    assert_eq!(browser.eval("document.querySelector('form[data-form=view] [name=scope]')"), serde_json::Value::Null);
+    browser.script(
+        "const field = document.querySelector('form[data-form=view] [name=name]'); field.value = 'a quarter'; \
+         field.dispatchEvent(new Event('input', { bubbles: true })); field.focus();",
+    );
+    browser.strike("Enter", 0);
+    browser.until("new URLSearchParams(location.search).get('view')");
+    browser.until("document.querySelector('.views summary').innerText.includes('a quarter')");
+    assert_eq!(browser.eval("document.querySelector('.views [data-do=share]')"), serde_json::Value::Null);
+    browser.reload();
+    live(&browser);
+    browser.until("document.querySelector('.views summary')?.innerText.includes('a quarter')");
+    no_faults(&browser);
+}

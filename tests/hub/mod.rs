@@ -23,6 +23,7 @@ mod lives;
 mod machine;
 mod matrix;
 mod messages;
+mod nameless;
 #[cfg(target_os = "linux")]
 mod notes;
 mod own;

@@ -38,6 +38,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("team revoke", &["team revoke node-0 --team hall"]),
     ("team set members_invite=true", &["team set members_invite=true --team main"]),
     ("team set share_links=false", &["team set share_links=true --team main"]),
+    ("team set user_names=false", &["team set user_names=true --team main"]),
     ("team set gpu_hours=1000 --team main", &["team set gpu_hours=1000 --team main"]),
     ("team set gpu_hours=N", &["team set gpu_hours=1000 --team main"]),
     ("team remove", &["team remove hall"]),

@@ -338,6 +338,8 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
                 TeamSetting::MembersInvite(true) => format!("Members of {named} may invite members and viewers."),
                 TeamSetting::MembersInvite(false) => format!("Members of {named} cannot invite members and viewers."),
                 TeamSetting::ShareLinks(on) => format!("Share links of {named} are {}.", if on { "on" } else { "off" }),
+                TeamSetting::UserNames(true) => format!("Viewers of {named} see the names of users."),
+                TeamSetting::UserNames(false) => format!("Names of users are hidden from viewers of {named}."),
                 TeamSetting::GpuHours(0) => format!("{named} has no limit of GPU-hours."),
                 TeamSetting::GpuHours(hours) => format!("{named} has a limit of {hours} GPU-hours a month."),
             };

@@ -341,7 +341,7 @@ pub enum TeamTask {
     },
     /// Set what members of the team of --team may do, and its limit
     Set {
-        /// members_invite=true, share_links=false, or gpu_hours=N (0: none)
+        /// members_invite, share_links, user_names =true or =false; gpu_hours=N
         #[arg(value_name = "KEY=VALUE", value_parser = team_setting)]
         setting: TeamSetting,
     },
@@ -354,6 +354,8 @@ pub enum TeamSetting {
     MembersInvite(bool),
     /// Whether the team may have share links.
     ShareLinks(bool),
+    /// Whether its viewers and share links see the names of users.
+    UserNames(bool),
     /// Limit of GPU-hours in a month; 0: no limit.
     GpuHours(u64),
 }
@@ -364,21 +366,23 @@ impl TeamSetting {
         match self {
             TeamSetting::MembersInvite(may) => TeamChange { members_invite: Some(may), ..TeamChange::default() },
             TeamSetting::ShareLinks(on) => TeamChange { share_links: Some(on), ..TeamChange::default() },
+            TeamSetting::UserNames(on) => TeamChange { user_names: Some(on), ..TeamChange::default() },
             TeamSetting::GpuHours(hours) => TeamChange { gpu_hours: Some(hours), ..TeamChange::default() },
         }
     }
 }
 
 fn team_setting(text: &str) -> Result<TeamSetting, String> {
-    let wrong = || "write members_invite or share_links, = and true or false, or gpu_hours=N".to_string();
-    match text.split_once('=') {
-        Some(("members_invite", "true")) => Ok(TeamSetting::MembersInvite(true)),
-        Some(("members_invite", "false")) => Ok(TeamSetting::MembersInvite(false)),
-        Some(("share_links", "true")) => Ok(TeamSetting::ShareLinks(true)),
-        Some(("share_links", "false")) => Ok(TeamSetting::ShareLinks(false)),
-        Some(("gpu_hours", hours)) => hours.parse().map(TeamSetting::GpuHours).map_err(|_| wrong()),
-        _ => Err(wrong()),
-    }
+    let wrong = || "write members_invite, share_links or user_names, = and true or false, or gpu_hours=N".to_string();
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    let switch: fn(bool) -> TeamSetting = match key {
+        "members_invite" => TeamSetting::MembersInvite,
+        "share_links" => TeamSetting::ShareLinks,
+        "user_names" => TeamSetting::UserNames,
+        "gpu_hours" => return value.parse().map(TeamSetting::GpuHours).map_err(|_| wrong()),
+        _ => return Err(wrong()),
+    };
+    value.parse().map(switch).map_err(|_| wrong())
 }
 
 /// Manage saved views.

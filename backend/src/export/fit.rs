@@ -24,6 +24,11 @@ pub trait Look {
         self.with_store(Store::sources)
     }
 
+    /// Whether names of people are hidden from the caller in the records of a source, by its key.
+    fn hides_names_of(&self, _key: &str) -> bool {
+        false
+    }
+
     /// Whether the series of a chart, by its id, are hidden from the caller.
     fn hides(&self, _chart: &str) -> bool {
         false

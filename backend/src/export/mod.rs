@@ -22,8 +22,10 @@ pub use select::{Ask, Refused, Selection, chosen, fitting, select};
 
 use events::Events;
 use read::{Reading, Values};
+use select::SourceRecords;
 use shared::note::SavedNote;
 use std::sync::Arc;
+use stream::names::hide_in_record;
 
 /// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +130,13 @@ impl Pieces {
     /// Writes the next records; false when there are none.
     fn write_records(&mut self, text: &mut String) -> bool {
         let mut left = self.selection.records.lock();
-        while let Some((host, snapshot)) = left.first_mut() {
+        while let Some(SourceRecords { name, is_nameless, left: snapshot }) = left.first_mut() {
             match snapshot.next() {
                 Some(records) => {
-                    records.iter().for_each(|record| self.form.record(text, host, record));
+                    records.iter().for_each(|record| match *is_nameless {
+                        true => self.form.record(text, name, &hide_in_record(record)),
+                        false => self.form.record(text, name, record),
+                    });
                     return true;
                 }
                 None => drop(left.remove(0)),

@@ -105,8 +105,18 @@ pub struct Selection {
     pub wanted: Vec<Wanted>,
     /// By source.
     pub(super) parts: HashMap<SourceId, SourceStretches>,
-    /// The records of the span, by the name of their source, until they are written.
-    pub(super) records: Mutex<Vec<(String, RecordsSnapshot)>>,
+    /// The records of the span, by source, until they are written.
+    pub(super) records: Mutex<Vec<SourceRecords>>,
+}
+
+/// The records of a source in the span.
+pub(super) struct SourceRecords {
+    /// The source's name.
+    pub name: String,
+    /// Whether names of people are hidden in them.
+    pub is_nameless: bool,
+    /// The records that are not written yet.
+    pub left: RecordsSnapshot,
 }
 
 /// The stored parts of a source.
@@ -168,8 +178,9 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     let wanted = chosen(store, &catalog, &sources, &ask)?;
     let asked = fitting(&sources, &ask.sources)?.into_iter();
     let records = asked.filter_map(|source| {
-        let records = store.with_store(|store| store.records(source.id, ask.from, ask.to))?;
-        Some((source.name.clone(), records))
+        let left = store.with_store(|store| store.records(source.id, ask.from, ask.to))?;
+        let is_nameless = store.hides_names_of(&source.key);
+        Some(SourceRecords { name: source.name.clone(), is_nameless, left })
     });
     let records = Mutex::new(records.collect());
     let mut parts = HashMap::new();

@@ -130,6 +130,10 @@ pub(super) async fn check(
     if !(1..=LONGEST_CHECK).contains(&body.span) {
         return Err(Refusal::bad(format!("span is 1 to {LONGEST_CHECK} seconds before now")));
     }
+    if body.rule.on.contains_key("user") && asker.scope.hides_names() {
+        let sentence = "names of users are hidden from you on some machines; leave user out of on";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+    }
     app.alerts()?.may_check(&by, &body.rule, &catalog(&app, &asker))?;
     let checker = StoredChecker { runs: app.runs.clone(), findings: app.findings.clone() };
     let (slot, reader) = (history_slot(&app, &asker)?, asker.reader(&app));

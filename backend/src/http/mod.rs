@@ -20,6 +20,7 @@ mod join_road;
 pub mod listen;
 mod log;
 mod me;
+mod names;
 mod need;
 mod notes;
 mod pace;

@@ -4,6 +4,7 @@ use super::admit::Asker;
 use super::alerts::Writer;
 use super::api::{Params, named_sources};
 use super::body::Json;
+use super::names::HiddenNames;
 use super::run_edits::placed;
 use super::{App, Refusal, json};
 use crate::export::{Ask, fitting};
@@ -36,6 +37,14 @@ fn reader(app: &App, asker: &Asker) -> Option<Principal> {
     }
 }
 
+/// Notes without the writers that the caller may not see.
+fn nameless(app: &App, asker: &Asker, notes: Vec<SavedNote>) -> Vec<SavedNote> {
+    match HiddenNames::from_asker(app, asker) {
+        Some(names) => notes.into_iter().map(|note| names.note(note)).collect(),
+        None => notes,
+    }
+}
+
 /// The notes about a run that the caller sees, of all times.
 pub(super) async fn of_run(app: &App, asker: &Asker, run: &str) -> Vec<SavedNote> {
     let Some(alerts) = &app.alerts else { return Vec::new() };
@@ -43,7 +52,7 @@ pub(super) async fn of_run(app: &App, asker: &Asker, run: &str) -> Vec<SavedNote
     let names = names(app, asker);
     let found = WrittenRegistry::beside(alerts).notes(None, &wanted, |key| names.get(key).cloned()).await;
     // A report without notes is better than none.
-    found.map(|found| found.notes).unwrap_or_default()
+    nameless(app, asker, found.map(|found| found.notes).unwrap_or_default())
 }
 
 /// The notes about the machines and in the span of an export.
@@ -53,7 +62,8 @@ pub(super) async fn exported(app: &App, asker: &Asker, ask: &Ask) -> Vec<SavedNo
     let sources = fitting(&asker.reader(app).sources(), &ask.sources).unwrap_or_default();
     let named = |key: &str| sources.iter().find(|source| source.key == key).map(|source| source.name.clone());
     // An export without notes is better than none.
-    WrittenRegistry::beside(alerts).notes(None, &wanted, named).await.map(|found| found.notes).unwrap_or_default()
+    let found = WrittenRegistry::beside(alerts).notes(None, &wanted, named).await;
+    nameless(app, asker, found.map(|found| found.notes).unwrap_or_default())
 }
 
 /// `?source=` and `run=` choose, `q=` is a part of the text, `from=` and `to=` the time.

@@ -9,8 +9,8 @@ use super::api::{
     runs, series, uplink, values,
 };
 use super::{
-    App, about, agents, alerts, dismiss, error, log, me, notes, page, provider, run_edits, session, stream, usage,
-    views,
+    App, about, agents, alerts, dismiss, error, log, me, names, notes, page, provider, run_edits, session, stream,
+    usage, views,
 };
 use ::api::{Method, Operation};
 use axum::Router;
@@ -166,8 +166,9 @@ handlers! {
     GetGpuTime => usage::gpu_time;
 }
 
-/// The handler of an operation with its parameter checks, without authentication.
-fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
+/// The handler of an operation with its parameter checks, and without the names that its caller may not see; without
+/// authentication.
+fn answers(app: &Arc<App>, operation: Operation) -> MethodRouter<Arc<App>> {
     let method = match operation.method() {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -175,14 +176,15 @@ fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
         Method::Patch => MethodFilter::PATCH,
         Method::Delete => MethodFilter::DELETE,
     };
-    handler(operation, method).layer(from_fn_with_state(operation, parameters))
+    let nameless = from_fn_with_state((app.clone(), operation), names::hidden);
+    handler(operation, method).layer(nameless).layer(from_fn_with_state(operation, parameters))
 }
 
 /// All operations, each behind authentication.
 pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let mut paths: BTreeMap<&str, (MethodRouter<Arc<App>>, Vec<Method>)> = BTreeMap::new();
     for operation in Operation::ALL {
-        let answers = answers(*operation).layer(from_fn_with_state((app.clone(), *operation), admit));
+        let answers = answers(app, *operation).layer(from_fn_with_state((app.clone(), *operation), admit));
         let (router, methods) = paths.entry(operation.path()).or_default();
         *router = std::mem::take(router).merge(answers);
         methods.push(operation.method());

@@ -13,7 +13,7 @@ use shared::json::Number;
 use shared::scope::Scope;
 use std::sync::Arc;
 use stream::live::Reader;
-use team::accounts::{UsageFilter, usage_csv};
+use team::accounts::{UsageBy, UsageFilter, usage_csv};
 
 /// Days of an answer: default of days and of other divisions, of months, and maximum, which is the retention of runs.
 const DAYS: i64 = 30;
@@ -31,6 +31,10 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Param
         from: params.instant("from", now)?,
         to: params.instant("to", now)?,
     };
+    if asked.by == UsageBy::Key && asker.scope.hides_names() {
+        let sentence = "names of people and their keys are hidden from this key; use by=day or by=source";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+    }
     let is_csv = is_csv(&params)?;
     let hub = app.hub()?;
     let usage = hub.accounts.usage(asker.principal()?, &asked).await?;
@@ -66,8 +70,9 @@ pub(super) async fn gpu_time(
         }
         None => asker.reader(&app),
     };
+    let hides_users = reader.sources().iter().any(|source| asker.scope.hides_names_of(&source.key));
     let (slot, theirs) = (app.answers.history.take()?, app.clone());
-    let asked = GpuTimeSpan { by, from, to };
+    let asked = GpuTimeSpan { by, from, to, hides_users };
     let made = move || {
         let limit = limit.map(|limit| {
             let Month { name, began } = Month::from_time(now);

@@ -84,6 +84,9 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     if !config.sharing.links {
         accounts.forbid_share_links();
     }
+    if !config.sharing.user_names {
+        accounts.hide_user_names();
+    }
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers =

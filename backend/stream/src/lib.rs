@@ -1,5 +1,5 @@
 //! Ticks and records of all machines: [`store`] holds them, [`live`] appends them and sends them to readers,
-//! [`archive`] writes them to disk, [`recording`] exports a span as one file. [`clock`] is the only place that reads a
+//! [`archive`] writes them to disk, [`recording`] exports a span as one file, [`names`] hides people. [`clock`] is the only place that reads a
 //! clock.
 //!
 //! This crate uses the types of [`shared`], the disk through [`history`], and other data of machines through
@@ -11,6 +11,7 @@
 pub mod archive;
 pub mod clock;
 pub mod live;
+pub mod names;
 pub mod recording;
 pub mod store;
 pub mod testing;

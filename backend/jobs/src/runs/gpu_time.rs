@@ -12,6 +12,7 @@ use shared::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stream::live::Reader;
+use stream::names::HIDDEN;
 
 /// Maximum number of rows of an answer.
 const MAX_ROWS: usize = 10_000;
@@ -25,6 +26,8 @@ pub struct GpuTimeSpan {
     pub from: i64,
     /// Last day.
     pub to: i64,
+    /// The users are hidden: all are one row.
+    pub hides_users: bool,
 }
 
 impl RunRegistry {
@@ -146,6 +149,7 @@ pub fn gpu_time(
             let of = match asked.by {
                 GpuTimeBy::Day | GpuTimeBy::Month => written(*day, asked.by),
                 GpuTimeBy::Project => about.project.clone().unwrap_or_default(),
+                GpuTimeBy::User if asked.hides_users => HIDDEN.into(),
                 GpuTimeBy::User => about.user.clone().unwrap_or_default(),
                 GpuTimeBy::Run => run.id.clone(),
             };
@@ -214,7 +218,7 @@ mod tests {
             .into_iter()
         };
         let prices = CostSettings { gpu_hour: [("H100".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
-        let of = |by| gpu_time(all(), GpuTimeSpan { by, from: 20_400, to: 20_450 }, Some(&prices));
+        let of = |by| gpu_time(all(), GpuTimeSpan { by, from: 20_400, to: 20_450, hides_users: false }, Some(&prices));
         let rows =
             |by| -> Vec<(String, f64)> { of(by).rows.into_iter().map(|row| (row.of, row.gpu_hours.0)).collect() };
         let row = |of: &str, hours: f64| (of.to_string(), hours);
@@ -222,6 +226,9 @@ mod tests {
         assert_eq!(rows(GpuTimeBy::Month), [row("2025-11", 2.0), row("2025-12", 13.0)]);
         assert_eq!(rows(GpuTimeBy::Project), [row("text", 8.0), row("vision", 6.0), row("", 1.0)]);
         assert_eq!(rows(GpuTimeBy::User), [row("ada", 14.0), row("bob", 1.0)]);
+        let hidden = GpuTimeSpan { by: GpuTimeBy::User, from: 20_400, to: 20_450, hides_users: true };
+        let one = gpu_time(all(), hidden, Some(&prices)).rows;
+        assert_eq!((one.len(), one[0].of.as_str(), one[0].gpu_hours.0), (1, "hidden", 15.0));
         assert_eq!(rows(GpuTimeBy::Run), [row("b", 8.0), row("a", 6.0), row("c", 1.0)]);
         for by in GpuTimeBy::ALL {
             let total = of(by).total;
@@ -247,7 +254,7 @@ mod tests {
     #[test]
     fn without_prices_there_is_no_cost_and_unknown_prices_are_no_zero() {
         let all = || [(run("a", None, "ada"), vec![day(1, 2.0, Some(1.0))])].into_iter();
-        let asked = GpuTimeSpan { by: GpuTimeBy::Day, from: 0, to: 9 };
+        let asked = GpuTimeSpan { from: 0, to: 9, ..GpuTimeSpan::default() };
         let free = gpu_time(all(), asked, None);
         assert_eq!((free.total.cost, free.total.partial, &free.currency), (None, false, &None));
         assert_eq!(gpu_time(all(), asked, Some(&CostSettings::default())), free);

@@ -52,6 +52,10 @@ impl Look for Reader {
     fn hides(&self, chart: &str) -> bool {
         self.scope().hides(chart)
     }
+
+    fn hides_names_of(&self, key: &str) -> bool {
+        self.scope().hides_names_of(key)
+    }
 }
 
 pub(in crate::http) async fn query(

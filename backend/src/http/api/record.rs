@@ -25,7 +25,7 @@ pub(in crate::http) async fn get(
     let sources = asker.reader(&app).sources();
     let recorder = Recorder::new(&app.live.store(), &sources, from, to, app.live.provenance.simulated);
     let recorder = match recorder {
-        Ok(recorder) => recorder,
+        Ok(recorder) => recorder.seen_by(&asker.scope),
         Err(Nothing) => {
             let sentence = "there is no data between from and to; leave them out to record everything";
             return Err(Refusal::new(StatusCode::NOT_FOUND, sentence));

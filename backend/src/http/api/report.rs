@@ -4,6 +4,7 @@ use super::answer::AnswerSlot;
 use super::params::Params;
 use super::{logs, unknown_run};
 use crate::http::admit::Asker;
+use crate::http::names::HiddenNames;
 use crate::http::notes;
 use crate::http::{App, Refusal, json};
 use crate::report;
@@ -33,7 +34,10 @@ pub(in crate::http) async fn get(
     let span = asker.within(now, 0, now)?;
     let (slot, reader, theirs, wanted) = (app.answers.history.take()?, asker.reader(&app), app.clone(), id.clone());
     let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
-    let Some(summary) = summary else { return Err(unknown_run(&id)) };
+    let Some(mut summary) = summary else { return Err(unknown_run(&id)) };
+    if HiddenNames::from_asker(&app, &asker).is_some_and(|names| names.hides_run(&summary.run)) {
+        summary.run.about.user = None;
+    }
     // Only accounts that may read the job's output get it in their report.
     let printed = match logs::readable(&app, &asker, &summary.run).await {
         Some(readable) => Printed::collect(&app, &slot, &summary, &readable).await,

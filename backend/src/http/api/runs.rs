@@ -4,6 +4,7 @@
 use super::params::Params;
 use super::{logs, named, unknown_run};
 use crate::http::admit::Asker;
+use crate::http::names::HiddenNames;
 use crate::http::run_edits::rights;
 use crate::http::{App, Refusal};
 use axum::Json;
@@ -52,7 +53,8 @@ pub(in crate::http) async fn get(
     params: Params,
 ) -> Result<Json<RunList>, Refusal> {
     let now = app.live.clock.wall();
-    let wish = Wish::from_params(&params, now)?;
+    let names = HiddenNames::from_asker(&app, &asker);
+    let wish = Wish { names, ..Wish::from_params(&params, now)? };
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs) = (app.answers.history.take()?, app.clone());
@@ -204,6 +206,8 @@ struct Wish {
     sums: bool,
     /// Time of the request, milliseconds since the Unix epoch.
     now: i64,
+    /// The hidden names of the caller; None: the caller sees all names.
+    names: Option<HiddenNames>,
 }
 
 impl Wish {
@@ -241,6 +245,7 @@ impl Wish {
                 Some(other) => return Err(Refusal::bad(format!("sums is true or false, not {other:?}"))),
             },
             now,
+            names: None,
         })
     }
 
@@ -250,10 +255,12 @@ impl Wish {
             let texts = [Some(&run.id), run.about.name.as_ref(), Some(&run.about.program)];
             texts.into_iter().flatten().any(|text| text.to_lowercase().contains(part))
         };
+        // A hidden user is no user: otherwise the filter would reveal it.
+        let hides = || self.names.as_ref().is_some_and(|names| names.hides_run(run));
         self.project.choose(run.about.project.as_deref())
             && self.group.choose(run.about.group.as_deref())
             && self.job_type.choose(run.about.job_type.as_deref())
-            && self.user.choose(run.about.user.as_deref())
+            && self.user.choose(run.about.user.as_deref().filter(|_| !hides()))
             && self.tag.choose_one(tags)
             && self.part.as_ref().is_none_or(has)
             && self.from.is_none_or(|from| run.began >= from)

@@ -157,7 +157,7 @@ async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) ->
     let (app, asker) = served(scope, is_owner, folder).await;
     let reads = Operation::ALL.iter().filter(|operation| reads(**operation));
     let routes = reads.fold(Router::new(), |router, operation| {
-        router.route(operation.path(), answers(*operation).layer(from_fn_with_state(asker.clone(), as_asker)))
+        router.route(operation.path(), answers(&app, *operation).layer(from_fn_with_state(asker.clone(), as_asker)))
     });
     routes.with_state(app)
 }
@@ -267,7 +267,8 @@ async fn every_operation_refuses_a_parameter_that_it_does_not_take() {
     let (app, asker) = served(Scope::All, true, &folder).await;
     for operation in Operation::ALL.iter().filter(|operation| !operation.takes_any()) {
         let layer = from_fn_with_state(asker.clone(), as_asker);
-        let router = Router::new().route(operation.path(), answers(*operation).layer(layer)).with_state(app.clone());
+        let router =
+            Router::new().route(operation.path(), answers(&app, *operation).layer(layer)).with_state(app.clone());
         let path = operation.path().replace(['{', '}'], "");
         let request = Request::builder().method(operation.method().text()).uri(format!("{path}?form=1"));
         let answer = router.oneshot(request.body(Body::empty()).expect("a request")).await.expect("it does not fail");

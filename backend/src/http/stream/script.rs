@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stream::live::{Live, Reader, Wakes};
+use stream::names::hide_in_json;
 use stream::store::{Cursor, Frame, News, Store};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -95,9 +96,12 @@ impl Broadcast {
             let begins = *had == 0 || missing > own.texts.len();
             let newest = || own.texts.iter().position(|(_, tick)| *tick).map_or(1, |at| at + 1);
             let missing = if begins { newest().min(missing) } else { missing };
-            let (text, _) = own.texts.get(missing.checked_sub(1)?)?;
+            let (text, tick) = own.texts.get(missing.checked_sub(1)?)?;
             *had = own.count - missing as u64 + 1;
-            Some(text.clone())
+            match !tick && listener.scope.hides_names_of(&own.key) {
+                true => Some(hide_in_json(text).into()),
+                false => Some(text.clone()),
+            }
         })
     }
 }

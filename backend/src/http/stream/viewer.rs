@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stream::live::{Live, Outgoing, Overview, Viewer};
+use stream::names::hide_in_processes;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -172,7 +173,7 @@ fn processes<'a>(
     rights: &Rights,
 ) -> impl Future<Output = Bytes> + Send + use<'a> {
     let key = source.and_then(|source| Some(app.live.store().source(source)?.0.key.clone())).unwrap_or_default();
-    let with_arguments = rights.sees_arguments(key);
+    let (hides_names, with_arguments) = (rights.scope().hides_names_of(&key), rights.sees_arguments(key));
     async move {
         let table = match source {
             Some(source) => app.processes(source, at).await.ok(),
@@ -181,6 +182,9 @@ fn processes<'a>(
         let mut table = table.map(|table| (*table).clone()).unwrap_or_default();
         if !with_arguments.await {
             table.rows.iter_mut().for_each(|row| row.args.clear());
+        }
+        if hides_names {
+            hide_in_processes(&mut table);
         }
         wire::encode(&ServerMessage::Processes(table)).into()
     }

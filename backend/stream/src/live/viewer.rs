@@ -9,6 +9,7 @@ use super::minutes::Stretches;
 use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
 use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
+use crate::names;
 use crate::store::{Block, Cursor, Frame, News, Placed};
 use bytes::Bytes;
 use shared::catalog::{Catalog, Layout};
@@ -423,7 +424,8 @@ impl Viewer {
         }
         // Checks contain paths, addresses and names of users of a machine, so a share link gets none of them.
         if known != version && self.bounds == Bounds::All {
-            self.queue_message(&ServerMessage::Checks { source, checks: checks.to_vec() });
+            let checks = if self.hides_names(source) { names::hide_in_checks(&checks) } else { checks.to_vec() };
+            self.queue_message(&ServerMessage::Checks { source, checks });
         }
         for (from, to) in spans {
             self.queue_message(&ServerMessage::Refilled { source, from, to });
@@ -530,6 +532,13 @@ impl Viewer {
         self.send_ticks(at, frames, &records);
     }
 
+    /// Whether names of people are hidden from the page in the data of a source.
+    fn hides_names(&self, source: SourceId) -> bool {
+        // Most readers see all names and need no look into the store.
+        let hides = |key: &str| self.scope.hides_names_of(key);
+        self.scope.hides_names() && self.live.store().source(source).is_none_or(|(source, _)| hides(&source.key))
+    }
+
     /// Queues ticks of a source and the records between them, as far as they fit one message of ticks.
     fn send_ticks(&mut self, at: usize, mut frames: Vec<Arc<Frame>>, records: &[Placed]) {
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
@@ -559,7 +568,11 @@ impl Viewer {
             frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
         };
         // Records contain names of runs, users and notes, and texts of markers: a share link gets none of them.
-        let records = if self.bounds == Bounds::All { records } else { Vec::new() };
+        let records = match (self.bounds, self.hides_names(source)) {
+            (Bounds::All, false) => records,
+            (Bounds::All, true) => records.iter().map(names::hide_in_record).collect(),
+            _ => Vec::new(),
+        };
         for message in wire::record_messages(source, records) {
             self.queue_message(&message);
         }

@@ -1,8 +1,11 @@
 //! Writes a span of a store as a recording, an hour of a machine at a time.
 
+use crate::names;
 use crate::store::{RecordsSnapshot, Snapshot, Store};
 use parking_lot::Mutex;
+use shared::record::Record;
 use shared::recording::{SIMULATED, TITLE, contents};
+use shared::scope::Scope;
 use shared::segment::{Contents, NewColumn, TickSpan, Writer};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::wire::Source;
@@ -42,6 +45,8 @@ pub struct Recorder {
 /// The unwritten data of a machine: one snapshot of the store, however long the span.
 struct MachinePart {
     machine: usize,
+    /// Key of the machine.
+    key: String,
     snapshot: Snapshot,
     records: RecordsSnapshot,
     /// Both included, ms.
@@ -49,6 +54,8 @@ struct MachinePart {
     to: i64,
     /// Length of a read, ms.
     length: i64,
+    /// Whether names of people are hidden in its records.
+    is_nameless: bool,
 }
 
 impl Iterator for MachinePart {
@@ -86,7 +93,8 @@ impl Recorder {
             let (from, to) = (first.max(from), last.min(to));
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
             let Some(records) = store.records(source.id, records_from, records_to) else { continue };
-            parts.push_back(MachinePart { machine: machines.len(), snapshot, records, from, to, length });
+            let (machine, key, is_nameless) = (machines.len(), source.key.clone(), false);
+            parts.push_back(MachinePart { machine, key, snapshot, records, from, to, length, is_nameless });
             machines.push((Source::clone(source), series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
@@ -113,6 +121,14 @@ impl Recorder {
         })
     }
 
+    /// The same without the names of people that a reader may not see.
+    pub fn seen_by(mut self, scope: &Scope) -> Recorder {
+        for part in &mut self.parts {
+            part.is_nameless = scope.hides_names_of(&part.key);
+        }
+        self
+    }
+
     /// The next bytes of the file; none after its end.
     ///
     /// # Errors
@@ -131,6 +147,10 @@ impl Recorder {
             match part.next() {
                 Some(stretch) => self.block(machine, &stretch)?,
                 None => match (part.records.next(), &mut self.writer) {
+                    (Some(records), Some(writer)) if part.is_nameless => {
+                        let clean: Vec<Record> = records.iter().map(|record| names::hide_in_record(record)).collect();
+                        writer.records(machine as u16, &clean)?;
+                    }
                     (Some(records), Some(writer)) => writer.records(machine as u16, records.iter().map(|r| &**r))?,
                     _ => {
                         self.parts.pop_front();

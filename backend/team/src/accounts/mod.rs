@@ -56,7 +56,9 @@ pub use removals::{REMOVALS_FILE, RemovalList};
 pub use session::Begun;
 pub use teams::gpu_hours_limit;
 pub use usage::{GpuTimeTeam, UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
-pub use views::NotSaved;
+pub use views::{
+    MAX_TEAM_VIEWS, NotSaved, built_in_views, checked_name as checked_view_name, checked_query as checked_view_query,
+};
 pub use vouched::{GroupRole, Vouched};
 pub use watchers::Ended;
 
@@ -97,7 +99,7 @@ use session::{IDLE, MAX_LIFETIME};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use shared::session::TeamRole;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -136,6 +138,7 @@ struct Inner {
     /// Whether an admin has to confirm a known machine that enrolls again.
     confirms_rejoins: AtomicBool,
     has_no_share_links: AtomicBool,
+    has_no_user_names: AtomicBool,
     /// Time of the next removal of expired rows, wall.
     tidy_at: AtomicI64,
     /// Retention of rows of the audit log, milliseconds.
@@ -177,6 +180,7 @@ impl Accounts {
             sources: watch::Sender::new(0),
             confirms_rejoins: AtomicBool::new(false),
             has_no_share_links: AtomicBool::new(false),
+            has_no_user_names: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
             audit_kept: AtomicI64::new(DEFAULT_RETENTION),
             idle: AtomicI64::new(IDLE),
@@ -193,6 +197,11 @@ impl Accounts {
     /// Requires confirmation by an admin when a known machine enrolls again.
     pub fn confirm_rejoins(&self) {
         self.0.confirms_rejoins.store(true, Ordering::Relaxed);
+    }
+
+    /// Hides names of users and of people from the viewers and share links of all teams.
+    pub fn hide_user_names(&self) {
+        self.0.has_no_user_names.store(true, Ordering::Relaxed);
     }
 
     /// Turns share links off for all teams.
@@ -301,11 +310,26 @@ impl Accounts {
         if hub_admin {
             return Ok(Scope::All);
         }
-        let mut sources = Vec::new();
+        let (mut named, mut nameless) = (BTreeSet::new(), BTreeSet::new());
         for team in teams {
-            sources.extend(records::sources::ids(on, &team.id).await?);
+            let hides = team.role == Role::Viewer && self.hides_names(on, &team.id).await?;
+            let seen = if hides { &mut nameless } else { &mut named };
+            seen.extend(records::sources::ids(on, &team.id).await?);
+            nameless.extend(hides.then(|| team.id.clone()));
         }
-        Ok(Scope::only(teams.iter().map(|team| team.id.clone()), sources))
+        // One team that shows the names of a source is enough.
+        nameless.retain(|id| !named.contains(id));
+        let own: BTreeSet<String> = teams.iter().map(|team| team.id.clone()).collect();
+        let sources = named.into_iter().chain(nameless.iter().filter(|id| !own.contains(*id)).cloned());
+        Ok(Scope::only(own.clone(), sources.collect::<Vec<_>>()).without_names(nameless))
+    }
+
+    /// Whether names of users and of people are hidden from the viewers and share links of a team, by its id.
+    async fn hides_names(&self, on: &mut Connection, team: &str) -> Result<bool, Denied> {
+        if self.0.has_no_user_names.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        Ok(team_rows::find(on, team).await?.is_some_and(|team| teams::hides_names(&team)))
     }
 
     /// A team by its id or name, if the principal has at least this role.

@@ -4,7 +4,7 @@
 use super::attempts::Limit;
 use super::session::wrong_code;
 use super::teams::settings_of;
-use super::views::{checked, named};
+use super::views::{checked_name, checked_query};
 use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, principal_cache, random};
 use records::teams::Team;
@@ -85,7 +85,7 @@ impl Accounts {
                 }
                 (view.name, view.query)
             }
-            (None, Some(query)) => ("a view".into(), checked(query)?),
+            (None, Some(query)) => ("a view".into(), checked_query(query)?),
             _ => return Err(Denied::invalid("the view is missing: give the ID of a view, or a query")),
         };
         let pairs = address::pairs(&query);
@@ -106,7 +106,7 @@ impl Accounts {
             team: team.id.clone(),
             owner,
             maker: by.name(),
-            name: named(&name)?,
+            name: checked_name(&name)?,
             query: with_span(&pairs, bounds),
             sources: labels::json(&chosen),
             span_from,
@@ -189,6 +189,11 @@ impl Accounts {
             return Ok(None);
         }
         let Some(sources) = self.still_shared(&mut on, &row).await? else { return Ok(None) };
+        let nameless = match self.hides_names(&mut on, &row.team).await? {
+            true => sources.iter().chain([&row.team]).cloned().collect(),
+            false => Vec::new(),
+        };
+        let scope = Scope::only([], sources).without_charts(hidden(&row.query)).without_names(nameless);
         Ok(Some(Principal {
             who: Who::Share { id: row.id.clone(), name: row.name, objects: LinkedObjects::of_query(&row.query) },
             hub_admin: false,
@@ -198,7 +203,7 @@ impl Accounts {
             network: network.clone(),
             owner: None,
             home: Some(row.team),
-            scope: Scope::only([], sources).without_charts(hidden(&row.query)),
+            scope,
             fresh_until: 0,
             // Its sockets close with those of its creator, and reconnect if the link is still allowed.
             holder: KeyHolder { own: share_holder(&row.id), of: row.owner, since: seen },

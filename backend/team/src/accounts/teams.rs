@@ -31,6 +31,9 @@ pub(super) struct TeamSettings {
     /// Whether share links are off.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_share_links: bool,
+    /// Whether names of users and of people are hidden from viewers and share links.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_user_names: bool,
     /// The view for an address without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_view: Option<String>,
@@ -42,6 +45,11 @@ pub(super) struct TeamSettings {
 /// The settings of a team; values that this version cannot read count as not set.
 pub(super) fn settings_of(team: &teams::Team) -> TeamSettings {
     serde_json::from_str(&team.settings).unwrap_or_default()
+}
+
+/// Whether the team itself hides names of users and of people from its viewers and share links.
+pub(super) fn hides_names(team: &teams::Team) -> bool {
+    settings_of(team).no_user_names
 }
 
 /// The limit of a team's GPU-hours in a month; None: no limit.
@@ -115,6 +123,7 @@ impl Accounts {
             settings.gpu_hours = Some(hours).filter(|hours| *hours > 0);
         }
         settings.no_share_links = wanted.share_links.map_or(settings.no_share_links, |on| !on);
+        settings.no_user_names = wanted.user_names.map_or(settings.no_user_names, |on| !on);
         let name = wanted.name.clone().unwrap_or_else(|| old.name.clone());
         check_word(&name)?;
         let new = teams::Team { id: old.id.clone(), name, settings: labels::json(&settings) };
@@ -125,8 +134,8 @@ impl Accounts {
         self.audit(&mut change, by, done).await?;
         let whole = self.whole(&mut change, by, &new).await?;
         change.commit().await?;
-        if settings.no_share_links {
-            // Open pages of links are checked again.
+        if settings != settings_of(&old) {
+            // Open pages are checked again: those of links, and those that may show names.
             self.sources_have_changed();
         }
         Ok(whole)
@@ -344,7 +353,10 @@ impl Accounts {
             Role::Admin => Some(logins::list_logins(on, None).await?),
             _ => None,
         };
-        let people = teams::members(on, &team.id).await?.into_iter();
+        let hides = role == Role::Viewer && self.hides_names(on, &team.id).await?;
+        let mut people = teams::members(on, &team.id).await?;
+        people.retain(|member| !hides || by.owner.as_ref() == Some(&member.id));
+        let people = people.into_iter();
         let machines = grants::list(on, &team.id).await?.into_iter();
         let machines =
             machines.map(|source| TeamSource { home: source.home == team.id, id: source.id, name: source.name });
@@ -379,6 +391,7 @@ fn summary(team: &teams::Team, role: Role) -> Team {
         role,
         members_invite: settings.members_invite,
         share_links: !settings.no_share_links,
+        user_names: !settings.no_user_names,
         default_view: settings.default_view,
         gpu_hours: settings.gpu_hours,
         members: Vec::new(),

@@ -8,8 +8,9 @@ use shared::role::{KeyScope, Role};
 use shared::team::Team;
 use shared::views::{DefaultView, NewView, Reach, SavedView, ViewChange, ViewConflict};
 
-/// Maximum number of views of a team, and of one of its people there.
-const TEAM_VIEWS: i64 = 1_000;
+/// Maximum number of views of a team, and of a server without accounts.
+pub const MAX_TEAM_VIEWS: i64 = 1_000;
+/// Maximum number of views of one of its people there.
 const OWN_VIEWS: i64 = 100;
 /// Maximum length of a query, bytes.
 const QUERY: usize = 8 << 10;
@@ -39,8 +40,11 @@ impl<E: Into<Denied>> From<E> for NotSaved {
     }
 }
 
-/// A name as it is stored.
-pub(super) fn named(name: &str) -> Result<String, Denied> {
+/// The name of a view as it is stored: trimmed, 1 to 64 letters.
+///
+/// # Errors
+/// [`Denied::Invalid`].
+pub fn checked_name(name: &str) -> Result<String, Denied> {
     let name = name.trim();
     let good = (1..=NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control);
     match good && name.len() <= NAME * 4 {
@@ -49,14 +53,22 @@ pub(super) fn named(name: &str) -> Result<String, Denied> {
     }
 }
 
-/// A query as it is stored: with those names only that a page knows.
-pub(super) fn checked(query: &str) -> Result<String, Denied> {
+/// The query of a view as it is stored: with those names only that a page knows, at most 8 KiB.
+///
+/// # Errors
+/// [`Denied::Invalid`].
+pub fn checked_query(query: &str) -> Result<String, Denied> {
     let too_long = || Denied::invalid("the view is too long: a query has at most 8 KiB");
     if query.len() > QUERY {
         return Err(too_long());
     }
     let query = address::rewritten(query);
     if query.len() > QUERY { Err(too_long()) } else { Ok(query) }
+}
+
+/// The built-in views, in their order.
+pub fn built_in_views() -> Vec<SavedView> {
+    BUILT_IN.iter().filter_map(|(id, ..)| built_in(id)).collect()
 }
 
 fn built_in(id: &str) -> Option<SavedView> {
@@ -80,7 +92,7 @@ impl Accounts {
             }
         };
         let only = if let [only] = &all[..] { settings_of(only).default_view } else { None };
-        let mut shown: Vec<SavedView> = BUILT_IN.iter().filter_map(|(id, ..)| built_in(id)).collect();
+        let mut shown = built_in_views();
         for view in &mut shown {
             view.default = only.as_deref().unwrap_or("default") == view.id;
         }
@@ -100,7 +112,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied`]: the team's views are for members, and there are too many.
     pub async fn add_view(&self, by: &Principal, team: Option<&str>, wanted: &NewView) -> Result<SavedView, Denied> {
-        let (name, query) = (named(&wanted.name)?, checked(&wanted.query)?);
+        let (name, query) = (checked_name(&wanted.name)?, checked_query(&wanted.query)?);
         let mut change = self.begin_change().await?;
         let team = self.own_team(&mut change, by, team).await?;
         self.may_write(by, &team.id, wanted.scope)?;
@@ -142,8 +154,8 @@ impl Accounts {
             }
             None => old.scope.clone(),
         };
-        let name = wanted.name.as_deref().map(named).transpose()?;
-        let query = wanted.query.as_deref().map(checked).transpose()?;
+        let name = wanted.name.as_deref().map(checked_name).transpose()?;
+        let query = wanted.query.as_deref().map(checked_query).transpose()?;
         let new = views::View {
             scope,
             name: name.unwrap_or_else(|| old.name.clone()),
@@ -153,8 +165,7 @@ impl Accounts {
             ..old.clone()
         };
         if wanted.version != old.version || !views::set(&mut change, &new).await? {
-            let error = "the view has changed since you opened it; compare both and save again".into();
-            let conflict = ViewConflict { error, theirs: self.shown_view(by, old), yours: wanted.clone() };
+            let conflict = ViewConflict::new(self.shown_view(by, old), wanted.clone());
             return Err(NotSaved::Stale(Box::new(conflict)));
         }
         if new.scope == "team" || old.scope == "team" {
@@ -252,10 +263,8 @@ impl Accounts {
         let row = views::get(on, id).await?.filter(|row| self.sees_view(by, row)).ok_or(Denied::Unknown)?;
         match self.is_theirs(by, &row) {
             true => Ok(row),
-            false => Err(Denied::Forbidden(format!(
-                "this view belongs to {}; its owner or an admin can change it",
-                row.maker
-            ))),
+            // Names of people may be hidden from the reader.
+            false => Err(Denied::Forbidden("only the owner of this view or an admin can change it".into())),
         }
     }
 
@@ -287,7 +296,7 @@ impl Accounts {
     /// Checks the maximum number of views. Own views do not count for the team, and those of a team not for another.
     async fn has_room(&self, on: &mut Connection, by: &Principal, team: &str, scope: Reach) -> Result<(), Denied> {
         let (owner, most, whose) = match scope {
-            Reach::Team => (None, TEAM_VIEWS, "a team has"),
+            Reach::Team => (None, MAX_TEAM_VIEWS, "a team has"),
             _ => (by.owner.as_deref(), OWN_VIEWS, "you have"),
         };
         match views::count(on, team, owner).await? < most {

@@ -169,10 +169,8 @@ impl WrittenRegistry {
         let name = named(&row.source).ok_or(Denied::Unknown)?;
         match self.is_theirs(by, &row) {
             true => Ok((row, name)),
-            false => Err(Denied::Forbidden(format!(
-                "this note is by {}; its writer and admins of its team can change it",
-                row.maker
-            ))),
+            // Names of people may be hidden from the reader.
+            false => Err(Denied::Forbidden("only the writer of this note and admins of its team can change it".into())),
         }
     }
 

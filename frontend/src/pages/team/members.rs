@@ -125,9 +125,11 @@ fn Switches(team: Polled<Team>, path: Signal<String>) -> impl IntoView {
     };
     let invites = flag(move || team.read(|team| team.members_invite));
     let links = flag(move || team.read(|team| team.share_links));
+    let names = flag(move || team.read(|team| team.user_names));
     view! {
         <Switch name="members_invite" title="Members can invite" on=invites set=set("members_invite")/>
         <Switch name="share_links" title="Share links" on=links set=set("share_links")/>
+        <Switch name="user_names" title="Viewers see user names" on=names set=set("user_names")/>
     }
 }
 

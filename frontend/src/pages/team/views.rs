@@ -7,7 +7,7 @@ use crate::access::Access;
 use crate::address::{self, View};
 use crate::browser::window;
 use crate::pages;
-use crate::state::Page;
+use crate::state::{LinkState, Page};
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::role::Role;
@@ -30,18 +30,19 @@ fn of_query(query: &str) -> View {
     address::read(pairs).0
 }
 
-/// The menu; empty without a signed-in user.
+/// The menu; empty on a hub without a signed-in user, and for a recording.
 #[component]
 pub fn Views() -> impl IntoView {
-    let access = expect_context::<Access>();
+    let (page, access) = (expect_context::<Page>(), expect_context::<Access>());
+    let is_alone = move || !page.accounts.get() && !page.is_recorded() && page.state.get() == LinkState::Live;
     view! {
-        <If when=flag(move || access.is_in() && access.team_here().is_some())>
+        <If when=flag(move || is_alone() || (access.is_in() && access.team_here().is_some()))>
             {pages::views(())}
         </If>
     }
 }
 
-/// The menu of a signed-in user.
+/// The menu of a signed-in user, or of a server without accounts.
 pub fn part((): ()) -> AnyView {
     view! { <Menu/> }.into_any()
 }
@@ -71,7 +72,7 @@ impl Saved {
         // The list is requested once, and then polled while it is open or one of its views is shown.
         let first = RwSignal::new(true);
         let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
-        let path = move || format!("api/v1/views?team={}", team_of(access));
+        let path = move || path_of(access);
         let views = Polled::<views::Views>::follow(access, move || wanted.get().then(path));
         Effect::new(move || {
             if views.known() {
@@ -114,12 +115,14 @@ impl Saved {
         self.open.set(false);
         let mine = ("mine", "only me");
         let reach = if self.role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
-        let fields =
-            vec![("name", "Name", FieldInput::Text(String::new())), ("scope", "For", FieldInput::Choice(reach))];
-        let (said, path) =
-            ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", self.team()));
+        let mut fields = vec![("name", "Name", FieldInput::Text(String::new()))];
+        // Without accounts a view is everybody's.
+        if self.page.accounts.get_untracked() {
+            fields.push(("scope", "For", FieldInput::Choice(reach)));
+        }
+        let said = "Saves the current state of the page under a name.";
         let query = self.query();
-        let form = Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields);
+        let form = Form::ask("view", "Save this view".into(), said, "POST", path_of(self.access)).with("Save", fields);
         self.form.set(Some(form.writing(move |typed| match typed.value_of("name").is_empty() {
             true => Err("Enter a name for the view.".into()),
             false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
@@ -150,6 +153,14 @@ impl Saved {
     fn opens_first(self, view: &SavedView) {
         let id = if view.default { wasm_bindgen::JsValue::NULL } else { view.id.as_str().into() };
         self.views.change("PUT", format!("api/v1/teams/{}/default-view", self.team()), vec![("view", id)]);
+    }
+}
+
+/// The path of the list of views: those of the team of the page; on a server without accounts all.
+fn path_of(access: Access) -> String {
+    match access.team_here() {
+        Some(team) => format!("api/v1/views?team={}", team.id),
+        None => "api/v1/views".into(),
     }
 }
 
