@@ -74,7 +74,8 @@ pub fn run(config: &Config, entry: Option<&HubEntry>) -> ExitCode {
     if io::stdin().is_terminal() {
         complain("watchglass: this command is for assistants, which start it; docs/integrate/assistants.md says how");
     }
-    match mcp::serve(&mut io::stdin().lock(), &mut io::stdout().lock(), BUILD.version, &server) {
+    let served = mcp::serve(&mut io::stdin().lock(), &mut io::stdout().lock(), BUILD.version, &server);
+    match served {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => failed(1, &format!("the assistant is away: {error}")),
         _ => ExitCode::SUCCESS,
     }
