@@ -206,10 +206,11 @@ fn a_server_without_accounts_has_saved_views_too() {
     let server = Server::start(["--collectors", "cpu,memory", "--memory"]);
     let browser = Browser::start();
     browser.open(&format!("{}?w=15m", server.url));
-    live(&browser);
-    browser.until("document.querySelector('.bar .views summary')");
-    browser.click(".views summary");
-    browser.until("document.querySelectorAll('.views [data-row]').length === 3");
+    browser.until(&format!("{LINK} === 'live'"));
+    browser.until("document.querySelector('.bar [data-do=views]')");
+    browser.click("[data-do=views]");
+    browser
+        .until("document.querySelector('.views[open]') && document.querySelectorAll('.views [data-row]').length === 3");
     browser.click(".views [data-do=save-as]");
     browser.until("document.querySelector('form[data-form=view] [name=name]')");
     assert_eq!(browser.eval("document.querySelector('form[data-form=view] [name=scope]')"), serde_json::Value::Null);
@@ -222,7 +223,7 @@ fn a_server_without_accounts_has_saved_views_too() {
     browser.until("document.querySelector('.views summary').innerText.includes('a quarter')");
     assert_eq!(browser.eval("document.querySelector('.views [data-do=share]')"), serde_json::Value::Null);
     browser.reload();
-    live(&browser);
+    browser.until(&format!("{LINK} === 'live'"));
     browser.until("document.querySelector('.views summary')?.innerText.includes('a quarter')");
     no_faults(&browser);
 }

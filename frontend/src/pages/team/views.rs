@@ -35,8 +35,13 @@ fn of_query(query: &str) -> View {
 pub fn Views() -> impl IntoView {
     let (page, access) = (expect_context::<Page>(), expect_context::<Access>());
     let is_alone = move || !page.accounts.get() && !page.is_recorded() && page.state.get() == LinkState::Live;
+    // Without accounts the menu is loaded at its first use, so that the page of one machine starts without it.
+    let used = RwSignal::new(page.view.with_untracked(|v| v.saved.is_some()));
     view! {
-        <If when=flag(move || is_alone() || (access.is_in() && access.team_here().is_some()))>
+        <If when=flag(move || is_alone() && !used.get())>
+            <button class="btn" data-do="views" on:click=move |_| used.set(true)>"Views"</button>
+        </If>
+        <If when=flag(move || (is_alone() && used.get()) || (access.is_in() && access.team_here().is_some()))>
             {pages::views(())}
         </If>
     }
@@ -67,8 +72,9 @@ impl Saved {
     fn follow() -> Saved {
         let page = expect_context::<Page>();
         let access = expect_context::<Access>();
-        let open = RwSignal::new(false);
         let here = move || page.view.with(|v| v.saved.clone());
+        // On a server without accounts a click has loaded the menu.
+        let open = RwSignal::new(!page.accounts.get_untracked() && untrack(here).is_none());
         // The list is requested once, and then polled while it is open or one of its views is shown.
         let first = RwSignal::new(true);
         let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
