@@ -165,10 +165,10 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
     let said = || hang().and_then(|one| one["sentence"].as_str().map(String::from)).unwrap_or_default();
     let rank =
         "NCCL: rank 1 (process 4711 on 10.0.0.2) has issued 81,230 of 81,231 operations, communicator 27a079b828ff1a75";
-    until_or(NAMED_WITHIN, || said().contains(rank).then_some(()), &said);
+    until_or(NAMED_WITHIN, || said().contains(rank).then_some(()), said);
     assert!(begun.elapsed() < NAMED_WITHIN, "{:?}", begun.elapsed());
     let place = "the stacks of its ranks are in the output of run hung";
-    until_or(NAMED_WITHIN, || said().contains(place).then_some(()), &said);
+    until_or(NAMED_WITHIN, || said().contains(place).then_some(()), said);
     let logs = || server.get("/api/v1/runs/hung/logs", &[]).body;
     let printed = until("its stacks", || Some(logs()).filter(|logs| logs.contains("ranks 0, 2:")));
     let lines: Vec<String> = printed
