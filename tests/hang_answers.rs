@@ -137,9 +137,10 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
         watchglass(["--collectors", "cpu,processes,nvidia", "--interval", "5s", "--port", "0", "--config", &config]);
     command.args(["--data-dir", &data]).envs(clock.environment());
     let server = Server::start_command(command);
-    let script: String = (0..RANKS).map(|rank| format!("RANK={rank} LOCAL_RANK={rank} sleep 900000 & ")).collect();
+    let script: String =
+        (0..RANKS).map(|rank| format!("RANK={rank} LOCAL_RANK={rank} sleep 900000 & all=\"$all $!\"; ")).collect();
     let mut job = watchglass(["run", "--data-dir", &data, "--config", &config, "--id", "hung", "--logs", "--stacks"]);
-    job.args(["--", "sh", "-c", &format!("trap 'kill $(jobs -p)' TERM; {script} wait")]).envs(clock.environment());
+    job.args(["--", "sh", "-c", &format!("trap 'kill $all' TERM; {script} wait")]).envs(clock.environment());
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
     job.env("WORLD_SIZE", RANKS.to_string()).env("NCCL_RAS_ADDR", format!("localhost:{}", nccl()));
     let _job = RunningJob::start(job);
