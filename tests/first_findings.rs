@@ -11,7 +11,7 @@ use fake_clock::FakeClock;
 use fake_nvml::Fake;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::waiting::until;
 
@@ -105,6 +105,24 @@ fn scenario(step: u64) -> String {
     json!({ "driver_version": "590.48.01", "gpus": gpus, "faults": faults, "xids": xids }).to_string()
 }
 
+/// A job of `watchglass run`, which ends with the test.
+pub struct RunningJob(Child);
+
+impl RunningJob {
+    /// Starts it without output.
+    pub fn start(mut job: Command) -> RunningJob {
+        RunningJob(job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
+    }
+}
+
+impl Drop for RunningJob {
+    fn drop(&mut self) {
+        // SAFETY: it is a process of this test that was not waited for yet. It passes the signal to its job.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+        let _ = self.0.wait();
+    }
+}
+
 /// A server, and the rules that it has found so far.
 struct Watching {
     what: &'static str,
@@ -166,7 +184,7 @@ fn each_fault_of_a_gpu_is_found_after_a_first_start_in_a_folder_and_in_memory() 
         let mut job = watchglass(["run", "--id", "held", "--", "sleep", "1000"]);
         job.env_remove("WATCHGLASS_RUN_ID").env("WATCHGLASS_SOCKET", &socket);
         job.envs([("SLURM_JOB_ID", "42"), ("SLURM_JOB_GPUS", "10,11")]);
-        jobs.push(job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+        jobs.push(RunningJob::start(job));
     }
     for step in 1..MAX_STEPS {
         fake.publish(&scenario(step));
@@ -178,10 +196,5 @@ fn each_fault_of_a_gpu_is_found_after_a_first_start_in_a_folder_and_in_memory() 
     }
     for one in &servers {
         assert_eq!(one.found, one.expected, "{}", one.what);
-    }
-    for mut job in jobs {
-        // SAFETY: it is a process of this test that was not waited for yet. It passes the signal to its job.
-        assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGTERM) }, 0);
-        job.wait().expect("it ended");
     }
 }

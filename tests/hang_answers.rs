@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use super::first_findings::{gpu, wait_for_power};
+use super::first_findings::{RunningJob, gpu, wait_for_power};
 use fake_clock::FakeClock;
 use fake_nvml::Fake;
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::waiting::{until, until_or};
@@ -138,12 +137,13 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
         watchglass(["--collectors", "cpu,processes,nvidia", "--interval", "5s", "--port", "0", "--config", &config]);
     command.args(["--data-dir", &data]).envs(clock.environment());
     let server = Server::start_command(command);
-    let script: String = (0..RANKS).map(|rank| format!("RANK={rank} LOCAL_RANK={rank} sleep 900000 & ")).collect();
+    let script: String =
+        (0..RANKS).map(|rank| format!("RANK={rank} LOCAL_RANK={rank} sleep 900000 & all=\"$all $!\"; ")).collect();
     let mut job = watchglass(["run", "--data-dir", &data, "--config", &config, "--id", "hung", "--logs", "--stacks"]);
-    job.args(["--", "sh", "-c", &format!("{script} wait")]).envs(clock.environment());
+    job.args(["--", "sh", "-c", &format!("trap 'kill $all' TERM; {script} wait")]).envs(clock.environment());
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
     job.env("WORLD_SIZE", RANKS.to_string()).env("NCCL_RAS_ADDR", format!("localhost:{}", nccl()));
-    let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let _job = RunningJob::start(job);
     let mut pids: Vec<u64> = Vec::new();
     let hang = || asked(&server, "/api/v1/findings?kind=hang")["findings"].get(0).cloned();
     let found = (1..MAX_STEPS).any(|step| {
@@ -165,10 +165,10 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
     let said = || hang().and_then(|one| one["sentence"].as_str().map(String::from)).unwrap_or_default();
     let rank =
         "NCCL: rank 1 (process 4711 on 10.0.0.2) has issued 81,230 of 81,231 operations, communicator 27a079b828ff1a75";
-    until_or(NAMED_WITHIN, || said().contains(rank).then_some(()), &said);
+    until_or(NAMED_WITHIN, || said().contains(rank).then_some(()), said);
     assert!(begun.elapsed() < NAMED_WITHIN, "{:?}", begun.elapsed());
     let place = "the stacks of its ranks are in the output of run hung";
-    until_or(NAMED_WITHIN, || said().contains(place).then_some(()), &said);
+    until_or(NAMED_WITHIN, || said().contains(place).then_some(()), said);
     let logs = || server.get("/api/v1/runs/hung/logs", &[]).body;
     let printed = until("its stacks", || Some(logs()).filter(|logs| logs.contains("ranks 0, 2:")));
     let lines: Vec<String> = printed
@@ -190,7 +190,4 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
     );
     let calls = std::fs::read_to_string(folder.path().join("calls")).expect("it was called");
     assert_eq!(calls.lines().count() as u64, RANKS, "once for each rank: {calls}");
-    // SAFETY: it is a process of this test that was not waited for yet. It passes the signal to its job.
-    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGTERM) }, 0);
-    job.wait().expect("it ended");
 }

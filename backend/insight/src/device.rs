@@ -4,9 +4,9 @@ use crate::awaited_sum::Awaited;
 use crate::ending::Brim;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
+use crate::holder::Holder;
 use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, bridge_name, slots};
-use crate::unused::Holder;
 use shared::xid::Action;
 use std::collections::VecDeque;
 

@@ -17,6 +17,7 @@ mod finding;
 mod group;
 mod hang;
 mod hold;
+mod holder;
 mod host;
 mod idle;
 mod key;

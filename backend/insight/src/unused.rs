@@ -1,6 +1,7 @@
 //! GPUs that a scheduler reserved for a job and that no process uses.
 
 use crate::finding::Draft;
+use crate::holder::Holder;
 use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
@@ -21,15 +22,6 @@ const WARNING_AFTER_S: i64 = 3600;
 const FREE_PERCENT: f64 = 2.0;
 /// GPUs of one job that became free within this many seconds are reported together.
 const JOINED_WITHIN_S: i64 = 60;
-
-/// The job for which a GPU is reserved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Holder {
-    /// Its id.
-    pub job: String,
-    /// Its user; empty if unknown.
-    pub owner: String,
-}
 
 /// Notes for which jobs GPUs are reserved. For a GPU of several jobs the first one counts.
 pub(crate) fn reserve(hosts: &mut Hosts, jobs: &[Job]) {

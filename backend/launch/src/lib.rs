@@ -126,13 +126,7 @@ pub fn run(
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);
-        #[cfg(target_os = "linux")]
-        if let Some(py_spy) = job.stacks {
-            let (sockets, run, keeper) = (job.sockets, begun.run.clone(), relay.keeper());
-            let stacks = stacks::Stacks { py_spy, sockets, run, root: pid, keeper };
-            // If this thread cannot start, the job has no stacks but everything else.
-            let _ = std::thread::Builder::new().name("stacks".into()).spawn(move || stacks.serve(now));
-        }
+        offer_stacks((job.stacks, job.sockets), &begun, &relay, now);
         relay
     });
     match (teller.tell(&Told::Begin(begun.clone())), unkept) {
@@ -164,6 +158,24 @@ pub fn run(
         End::Status(status) => Ended::Status(status),
         End::Signal(signal) => Ended::Signal(signal),
     }
+}
+
+/// Offers the stacks of a run to the server until the job ends, if it has a path of py-spy.
+fn offer_stacks(
+    (py_spy, sockets): (Option<PathBuf>, Vec<PathBuf>),
+    begun: &Begun,
+    relay: &Relay,
+    now: impl Fn() -> i64 + Send + 'static,
+) {
+    #[cfg(target_os = "linux")]
+    if let Some(py_spy) = py_spy {
+        let (run, root, keeper) = (begun.run.clone(), begun.pid, relay.keeper());
+        let stacks = stacks::Stacks { py_spy, sockets, run, root, keeper };
+        // If this thread cannot start, the job has no stacks but everything else.
+        let _ = std::thread::Builder::new().name("stacks".into()).spawn(move || stacks.serve(now));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (py_spy, sockets, begun, relay, now);
 }
 
 /// The ID of the run, and whether it joins one that another process begins: from the given ID, the run ID of the

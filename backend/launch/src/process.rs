@@ -77,8 +77,7 @@ impl Child {
         let stream = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::inherit, Stdio::from);
         starting.stdin(stream(stdin)).stdout(stream(stdout)).stderr(stream(stderr));
         let own_terminal = terminal.as_ref().map(AsRawFd::as_raw_fd);
-        // SAFETY: the call returns a number.
-        let ours = unsafe { libc::getpid() };
+        let ours = std::process::id() as libc::pid_t;
         // SAFETY: between fork and exec only async-signal-safe calls are made. The command gets the signal handling
         // that it would have without us: our program ignores SIGXFSZ.
         unsafe {
@@ -92,7 +91,7 @@ impl Child {
                 }
                 #[cfg(target_os = "linux")]
                 if is_readable {
-                    super::stacks::allow_readers(ours);
+                    allow_readers(ours);
                 }
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 libc::signal(libc::SIGCHLD, children);
@@ -186,6 +185,14 @@ impl Child {
         // SAFETY: the set is a valid one.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
     }
+}
+
+/// Lets the descendants of `reader` read this process, which its next program keeps. It is called between fork and exec.
+/// Kernels without Yama refuse the call, and there it is not needed.
+#[cfg(target_os = "linux")]
+fn allow_readers(reader: libc::pid_t) {
+    // SAFETY: the call takes numbers.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, reader as libc::c_ulong, 0, 0, 0) };
 }
 
 /// A received signal.

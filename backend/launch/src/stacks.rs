@@ -2,7 +2,7 @@
 //! become lines of the job's recorded output, where secrets are redacted and only members read.
 //!
 //! Linux with `kernel.yama.ptrace_scope=1` lets a process read only its own descendants, and py-spy is a sibling of the
-//! command. So the command names this process as one whose descendants may read it; see [`allow_readers`].
+//! command. So the command names this process as one whose descendants may read it; see [`process`](super::process).
 
 use super::keep::Keeper;
 use super::lines::Assembler;
@@ -11,6 +11,7 @@ use super::process::parent;
 use serde::Deserialize;
 use shared::output::OutputStream;
 use shared::run::{StackedRank, StacksAsked, StacksOf};
+use shared::unit::size;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -54,15 +55,6 @@ pub struct Stacks {
     pub root: u32,
     /// Receives the lines.
     pub keeper: Keeper,
-}
-
-/// Lets the descendants of `reader` read this process, which its next program keeps. It is called between fork and exec.
-///
-/// # Errors
-/// None where the kernel has no Yama: then nothing restricts them further.
-pub fn allow_readers(reader: libc::pid_t) {
-    // SAFETY: the call takes numbers. Kernels without Yama refuse it, and there it is not needed.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, reader as libc::c_ulong, 0, 0, 0) };
 }
 
 /// Checks that py-spy is a program that only root or this user can replace.
@@ -297,7 +289,7 @@ fn read_all(mut from: File, timeout: Duration) -> Result<Vec<u8>, String> {
             Err(error) => return Err(format!("the output of py-spy cannot be read: {error}")),
         }
         if all.len() > MAX_DUMP_BYTES {
-            return Err(format!("py-spy printed more than {} KiB", MAX_DUMP_BYTES >> 10));
+            return Err(format!("py-spy printed more than {}", size(MAX_DUMP_BYTES as u64)));
         }
     }
 }

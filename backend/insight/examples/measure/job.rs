@@ -212,6 +212,8 @@ pub struct Job {
     pub own_cpu: Vec<f64>,
     pub stage: Stage,
     pub known: bool,
+    /// GPUs that a scheduler reserved for it, by machine.
+    pub reserved: Vec<(usize, Vec<u32>)>,
     pub leak: f64,
     pub leaked: f64,
     pub host_leak: f64,
@@ -254,6 +256,7 @@ impl Job {
             recipe,
             stage: Stage::Off,
             known: true,
+            reserved: Vec::new(),
             leak: 0.0,
             leaked: 0.0,
             host_leak: 0.0,

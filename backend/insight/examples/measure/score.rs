@@ -1,7 +1,7 @@
 //! Compares findings with the truth.
 //!
 //! A claim is a finding above note that is no consequence of another (`because`). A note of a kind that is always a
-//! note (idle) is a claim, too. It is right when a label explains it, in one of two ways:
+//! note (idle, unused) is a claim, too. It is right when a label explains it, in one of two ways:
 //!
 //! - It has the label's kind, and its subject shares a GPU with the label's, or a machine where either names no GPU. It
 //!   is reported between the label's onset and two minutes after its end. Such a claim reports the label.
@@ -113,7 +113,8 @@ fn explains(label: &Label, found: &JudgedFinding, world: &World) -> bool {
 }
 
 pub fn is_claim(found: &JudgedFinding) -> bool {
-    found.finding.because.is_none() && (found.above.is_some() || found.finding.kind == "idle")
+    found.finding.because.is_none()
+        && (found.above.is_some() || ["idle", "unused"].contains(&found.finding.kind.as_str()))
 }
 
 pub fn told_at(found: &JudgedFinding) -> f64 {

@@ -47,6 +47,15 @@ const FAULTS: &[(&str, usize, Make)] = &[
     ("throttle.power.mild", 1, |m| m.power(true)),
     ("pcie.gen", 1, Maker::r#gen),
     ("port", 2, Maker::port),
+    ("unused.reserved", 2, Maker::reserved),
+    ("hang.coarse", 1, |m| {
+        m.read_rarely();
+        m.hang(Kind::Spin);
+    }),
+    ("throttle.coarse", 1, |m| {
+        m.read_rarely();
+        m.heat(false);
+    }),
 ];
 
 const HARD: &[(&str, usize, Make)] = &[
@@ -110,6 +119,11 @@ const HARD: &[(&str, usize, Make)] = &[
     ("lone loader", 1, Maker::lone_loader),
     ("eval elsewhere", 3, |m| m.elsewhere(HabitKind::EvalOne, 200.0, 1500.0)),
     ("save elsewhere", 2, |m| m.elsewhere(HabitKind::SaveOne, 200.0, 900.0)),
+    ("reserved and used", 1, Maker::reserved_and_used),
+    ("coarse samples", 1, |m| {
+        m.read_rarely();
+        m.healthy();
+    }),
 ];
 
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
@@ -1232,6 +1246,39 @@ impl Maker {
         let used = self.random.pick(&[1, 2, 4]);
         let gpus: Vec<usize> = (0..used).collect();
         self.split(model, h, &gpus, None);
+    }
+
+    /// A job with more GPUs than it uses.
+    fn reserved(&mut self) {
+        let model = self.model(None);
+        let h = self.host(model, 8);
+        let used = self.random.pick(&[1, 2, 4]);
+        let begin = self.random.between(10.0, 900.0);
+        let gpus: Vec<usize> = (0..used).collect();
+        let job = self.split(model, h, &gpus, Some(begin));
+        self.world.jobs[job].reserved = vec![(h, (0..8).collect())];
+        self.world.told_jobs = true;
+        let mut label = self.label("unused", "reserved", Some(job), begin, self.world.seconds);
+        label.places = vec![(h, (used as u32..8).collect())];
+        label.note = true;
+        self.add(label);
+    }
+
+    /// A job that uses all its GPUs after minutes without one.
+    fn reserved_and_used(&mut self) {
+        let model = self.model(None);
+        let h = self.host(model, 8);
+        let gpus: Vec<usize> = (0..8).collect();
+        let begin = self.random.between(10.0, 900.0);
+        let job = self.split(model, h, &gpus, Some(begin));
+        self.world.jobs[job].recipe.start = self.random.between(60.0, 500.0);
+        self.world.jobs[job].reserved = vec![(h, (0..8).collect())];
+        self.world.told_jobs = true;
+    }
+
+    /// Sets the interval of samples that W&B has: 15 or 30 s.
+    fn read_rarely(&mut self) {
+        self.eyes.interval = self.random.pick(&[15.0, 30.0]);
     }
 
     fn in_a_row(&mut self) {

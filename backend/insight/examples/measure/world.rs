@@ -862,7 +862,10 @@ impl World {
                         None => ranks.push(insight::Rank { source, pid: member.pid, gpus: vec![gpu] }),
                     }
                 }
-                insight::Job { id: job.name.clone(), ranks, ..insight::Job::default() }
+                let reserved = job.reserved.iter();
+                let reserved =
+                    reserved.map(|(host, gpus)| insight::Reserved { source: *host as u32, gpus: gpus.clone() });
+                insight::Job { id: job.name.clone(), ranks, reserved: reserved.collect(), owner: String::new() }
             })
             .collect();
         sink.jobs(&jobs);

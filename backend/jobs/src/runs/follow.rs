@@ -96,11 +96,7 @@ pub async fn follow(
             Some(ReportAsk { report, answer }) = reports.recv() => {
                 let _ = answer.send(requested(&mut tracker, &messages, report));
             }
-            requests = registry.stacks.next() => {
-                for (launcher, asked) in requests {
-                    messages.socket.answer(&launcher, &serde_json::to_string(&asked).unwrap_or_default());
-                }
-            }
+            requests = registry.stacks.next() => messages.send_requests(&requests),
             _ = look.tick() => {
                 tracker.look_at_reported();
                 if let Some(spool) = &messages.spool {

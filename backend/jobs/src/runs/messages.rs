@@ -7,10 +7,11 @@ use super::track::{TOO_MANY_MARKERS, Tracker};
 use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
 use crate::values;
+use launch::peer::Sender;
 use shared::alert::CodeAlert;
 use shared::new_marker::NewMarker;
 use shared::new_values::NewValues;
-use shared::run::{TAKEN, TellAnswer, Told};
+use shared::run::{StacksAsked, TAKEN, TellAnswer, Told};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -127,6 +128,13 @@ impl Messages {
             Message::Values(new) => self.values(tracker, *new, sender),
         }
         Received::Other
+    }
+
+    /// Sends requests for stacks to their launchers.
+    pub fn send_requests(&self, requests: &[(Sender, StacksAsked)]) {
+        for (launcher, asked) in requests {
+            self.socket.answer(launcher, &serde_json::to_string(asked).expect("numbers only"));
+        }
     }
 
     fn receive_report(&self, tracker: &mut Tracker, told: Told, sender: &SentBy) {

@@ -22,6 +22,7 @@ mod follow;
 #[cfg(target_os = "linux")]
 mod frozen;
 mod gpu_time;
+mod hang;
 #[cfg(unix)]
 mod jobs;
 mod keeping;
@@ -33,7 +34,6 @@ mod logged;
 mod measure;
 #[cfg(unix)]
 mod messages;
-mod nccl;
 mod output;
 #[cfg(unix)]
 mod permit;

@@ -61,15 +61,6 @@ pub struct RunRegistry {
     pub prices: Option<CostSettings>,
 }
 
-/// Launchers take stacks only on Unix.
-#[cfg(not(unix))]
-impl RunRegistry {
-    /// See the other one.
-    pub fn request_stacks(&self, _: &Live, _: SourceId, _: &[u32]) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 /// The parts of a run registry.
 #[derive(Default)]
 pub struct RunRegistryParts {

@@ -1,15 +1,11 @@
 //! Requests for the stacks of hanging jobs. Launchers with `--stacks` offer them on the socket, again and again; each offer
 //! is used once.
 
-use super::registry::RunRegistry;
 use launch::peer::Sender;
 use parking_lot::Mutex;
 use shared::run::{RunProcess, StackedRank, StacksAsked};
-use shared::wire::SourceId;
 use std::collections::BTreeMap;
-use std::slice::from_ref;
 use std::time::{Duration, Instant};
-use stream::live::Live;
 use tokio::sync::Notify;
 
 /// Time for which an offer is valid: ten times the interval of offers.
@@ -52,7 +48,7 @@ impl StackRequests {
     }
 
     /// Queues a request to the launchers of a run; false if there are none.
-    fn request(&self, run: &str, asked: &StacksAsked) -> bool {
+    pub fn request(&self, run: &str, asked: &StacksAsked) -> bool {
         let offers = self.offers.lock().remove(run).unwrap_or_default();
         let valid = offers.into_iter().filter(|one| one.at.elapsed() < OFFER_LIFETIME);
         let requests: Vec<(Sender, StacksAsked)> = valid.map(|one| (one.launcher, asked.clone())).collect();
@@ -69,32 +65,10 @@ impl StackRequests {
     }
 }
 
-impl RunRegistry {
-    /// Requests the stacks of the jobs on a machine that hold one of these GPUs (all jobs if there are none), if that is
-    /// this one. Returns the IDs of the runs whose launchers take them.
-    pub fn request_stacks(&self, live: &Live, source: SourceId, gpus: &[u32]) -> Vec<String> {
-        if self.logs.source() != Some(source) {
-            return Vec::new();
-        }
-        let own = live.store().source(source).map(|(source, _)| source.clone());
-        let Some(own) = own else { return Vec::new() };
-        let mut asked = Vec::new();
-        for run in self.open(live, from_ref(&own)) {
-            let here = run.processes.iter().filter(|one| one.source == own.name && one.ended.is_none());
-            let here: Vec<&RunProcess> = here.collect();
-            let ranks = wanted(&here, gpus);
-            if !ranks.is_empty() && self.stacks.request(run.machine_id(), &StacksAsked { ranks }) {
-                asked.push(run.machine_id().to_string());
-            }
-        }
-        asked
-    }
-}
-
 /// The processes of a run whose stacks are requested: its ranks, else all. None if it holds none of these GPUs.
-fn wanted(here: &[&RunProcess], gpus: &[u32]) -> Vec<StackedRank> {
+pub(super) fn wanted(here: &[&RunProcess], gpus: &[u32]) -> Vec<StackedRank> {
     let holds = |one: &&RunProcess| one.rank.iter().flat_map(|rank| &rank.gpus).any(|gpu| gpus.contains(gpu));
-    if !gpus.is_empty() && !here.iter().any(|one| holds(one)) {
+    if !gpus.is_empty() && !here.iter().any(holds) {
         return Vec::new();
     }
     let has_ranks = here.iter().any(|one| one.rank.is_some());

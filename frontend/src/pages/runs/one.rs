@@ -310,6 +310,14 @@ fn steps(whole: &Whole) -> String {
     format!(" {}{rate}", count(step as usize, "step", "steps"))
 }
 
+/// Mean CPU time of a run, in cores, of those that a scheduler reserved, and its peak.
+fn cores_used(whole: &Whole, _: i64) -> (String, String, String) {
+    let figures = &whole.run.figures;
+    let reserved = figures.reserved.cores.map_or_else(String::new, |cores| format!("of {}", number(cores.0)));
+    let peak = figures.cores_peak.map_or_else(|| "not measured".into(), |peak| format!("peak {}", number(peak)));
+    (figures.cores_mean.map_or_else(|| "–".into(), number), reserved, peak)
+}
+
 /// The figures of a run, beside each other.
 #[component]
 fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
@@ -376,12 +384,7 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
             })}
             {tile("memory", fixed("Peak memory"), |w, _| (size(w.run.figures.memory_peak), String::new(), "of one GPU".into()))}
             <If when=known(|f| f.cores_mean.is_some() || f.reserved.cores.is_some())>
-                {tile("cores", fixed("Cores used"), |w, _| {
-                    let f = &w.run.figures;
-                    let reserved = f.reserved.cores.map_or_else(String::new, |cores| format!("of {}", number(cores.0)));
-                    let peak = f.cores_peak.map_or_else(|| "not measured".into(), |peak| format!("peak {}", number(peak)));
-                    (f.cores_mean.map_or_else(|| "–".into(), number), reserved, peak)
-                })}
+                {tile("cores", fixed("Cores used"), cores_used)}
             </If>
             <If when=known(|f| f.host_memory_peak.is_some() || f.reserved.memory_bytes.is_some())>
                 {tile("host_memory", fixed("Peak host memory"), |w, _| {
