@@ -89,14 +89,16 @@ pub fn findings(all: Vec<Finding>, shows: impl Fn(&str) -> bool) -> Vec<Finding>
     seen
 }
 
+/// A sentence without the words at its end: the ranks that NCCL names are processes, on machines by their address, and
+/// those about stacks name runs.
+fn own_words(sentence: &str) -> String {
+    let ends = [WORDS_BEGIN, STACKS_BEGIN].iter().filter_map(|begin| sentence.find(&format!("; {begin}")));
+    sentence[..ends.min().unwrap_or(sentence.len())].to_string()
+}
+
 fn finding(mut of: Finding, shows: &impl Fn(&str) -> bool) -> Option<Finding> {
-    // The ranks that NCCL names are processes, on machines by their address; stacks name runs.
-    let own = |text: &str| {
-        let ends = [WORDS_BEGIN, STACKS_BEGIN].iter().filter_map(|begin| text.find(&format!("; {begin}")));
-        text[..ends.min().unwrap_or(text.len())].to_string()
-    };
-    of.sentence = own(&of.sentence);
-    of.sentence_template = of.sentence_template.as_deref().map(own);
+    of.sentence = own_words(&of.sentence);
+    of.sentence_template = of.sentence_template.as_deref().map(own_words);
     let is_hidden = of.evidence.iter().any(|evidence| !shows(&evidence.tag));
     if !shows_rule(&of.rule) || is_hidden || names_process(&of.sentence) {
         return None;

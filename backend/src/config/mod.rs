@@ -357,6 +357,17 @@ fn written(word: &Word) -> Option<Command> {
     }
 }
 
+/// The fleet to simulate, if the command is a demo.
+fn simulated(flags: &flags::Flags) -> Result<Option<Fleet>, ConfigError> {
+    let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
+    if let (Some(_), Some(flag)) = (fleet, flags.of_real_machines()) {
+        return Err(ConfigError::new(format!(
+            "--{flag} selects what is read from this machine; a demo reads nothing from it"
+        )));
+    }
+    Ok(fleet)
+}
+
 fn parse_with(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -372,12 +383,7 @@ fn parse_with(
         return Ok(command);
     }
     let mut config = base(&flags, env, read_file, collectors)?;
-    let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
-    if let (Some(_), Some(flag)) = (fleet, flags.of_real_machines()) {
-        return Err(ConfigError::new(format!(
-            "--{flag} selects what is read from this machine; a demo reads nothing from it"
-        )));
-    }
+    let fleet = simulated(&flags)?;
     flags.apply(&mut config)?;
     if fleet.is_some() && !flags.gives("hub") {
         // A hub of the configuration file shows real machines only.

@@ -6,7 +6,7 @@ use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};
 use crate::store::{Store, reading};
 use charts::order;
-use shared::catalog::{Fold, Note, Tile};
+use shared::catalog::{Fold, Note, Tile, gpu};
 use shared::series::SeriesId;
 use shared::unit::{Scale, Unit, number};
 use std::collections::BTreeMap;
@@ -112,10 +112,6 @@ pub fn top(points: &[(i64, f64)], of: Option<f64>, unit: Unit) -> f64 {
     of.unwrap_or(if unit == Unit::Percent && most <= 100.0 { 100.0 } else { most * 1.1 })
 }
 
-/// Tags of the memory in use of GPUs, and of the state that it is the machine's.
-const MEMORY: &str = "gpu.{i}.memoryAllocatedBytes";
-const SHARED: &str = "gpu.{i}.memoryShared";
-
 fn fold(fold: Fold, values: Vec<f64>) -> Option<f64> {
     let n = values.len();
     (n > 0).then(|| match fold {
@@ -181,8 +177,8 @@ impl Say<'_> {
             return text.clone();
         }
         // The memory of such a GPU is that of the machine, which the page shows, too.
-        let is_shared = || self.series(SHARED).into_iter().any(|id| self.at(id) == Some(1.0));
-        if self.tile.metrics.iter().any(|metric| metric == MEMORY) && is_shared() {
+        let is_shared = || self.series(gpu::MEMORY_SHARED.tag).into_iter().any(|id| self.at(id) == Some(1.0));
+        if self.tile.metrics.iter().any(|metric| metric == gpu::MEMORY_ALLOCATED_BYTES.tag) && is_shared() {
             return "shared with the host".into();
         }
         let all = self.series(tag);
@@ -285,7 +281,7 @@ impl Say<'_> {
 mod tests {
     use super::*;
     use crate::store::source::Tick;
-    use shared::catalog::{Catalog, gpu};
+    use shared::catalog::Catalog;
     use shared::series::SeriesDef;
     use shared::wire;
 
@@ -293,11 +289,16 @@ mod tests {
     fn memory_that_is_the_machines_is_said_to_be_shared() {
         let store = Store { catalog: Catalog::new(gpu::ROWS.iter().chain(gpu::MORE).copied()), ..Store::default() };
         let def = |tag: &str| SeriesDef { metric: store.catalog.position(tag).expect(tag), instance: "0".into() };
-        let tile = store.catalog.layout.tiles.iter().find(|tile| tile.metrics.iter().any(|tag| tag == MEMORY));
+        let tile = store
+            .catalog
+            .layout
+            .tiles
+            .iter()
+            .find(|tile| tile.metrics.iter().any(|tag| tag == gpu::MEMORY_ALLOCATED_BYTES.tag));
         let tile = tile.expect("the tile of memory");
         let corner = |shared: f64| {
             let mut source = Source::new(wire::Source::new(0, "spark".into(), 1_000, Vec::new()));
-            source.announce(0, vec![def(MEMORY), def(SHARED)], &store.catalog);
+            source.announce(0, vec![def(gpu::MEMORY_ALLOCATED_BYTES.tag), def(gpu::MEMORY_SHARED.tag)], &store.catalog);
             source.head.push_back(Tick { seq: 1, t: 1_000, values: vec![5e9, shared] });
             Say { store: &store, source: &source, tile, t: 1_000 }.corner()
         };

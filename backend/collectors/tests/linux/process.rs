@@ -2,6 +2,7 @@
 
 use crate::machine::{Machine, Readings, readings, value};
 use collectors::OpenErrorKind;
+use inventory::RankProcess;
 use std::cell::Cell;
 
 /// A machine of 8 cores and 1 GiB. The test advances its boot clock.
@@ -137,6 +138,25 @@ pub fn the_service_of_wandb_is_counted_with_its_direct_children() {
     proc.end(30);
     proc.end(31);
     assert_eq!(collector.after(5.0), readings([asleep]), "none runs");
+}
+
+#[test]
+pub fn a_rank_is_counted_with_its_descendants() {
+    let proc = Proc::new(&[]);
+    let mut collector = proc.machine.open("processes");
+    let rank = RankProcess { pid: 30, start: 500, instance: "/l:rank_1".into() };
+    proc.machine.options.processes.set_ranks(vec![rank]);
+    let (trainer, loader) = (process(30, 1, 500), process(31, 30, 600));
+    [&trainer, &loader, &process(33, 1, 600)].into_iter().for_each(|process| proc.put(process));
+    let asleep = ("system.processes_uninterruptible", 0.0);
+    let memory = [("proc.cpu.threads/l:rank_1", 2.0), ("proc.memory.rssMB/l:rank_1", 2.0)];
+    let at_once = [asleep, memory[0], memory[1]];
+    assert_eq!(collector.next(), readings(at_once), "use needs two tables");
+    proc.put(&using(trainer, 300, 0));
+    proc.put(&using(loader, 100, 0));
+    let mut expected = at_once.to_vec();
+    expected.extend([("cpu/l:rank_1", 10.0), ("proc.cpu.cores/l:rank_1", 0.8)]);
+    assert_eq!(collector.after(5.0), readings(expected), "400 ticks in 5 s, of 8 cores");
 }
 
 #[test]

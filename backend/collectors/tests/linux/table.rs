@@ -38,6 +38,7 @@ fn every_row_of_the_host_is_put_by_a_golden_test() {
     power::packages_and_memory_are_counted_apart_and_through_a_wrap();
     power::the_meters_of_a_grace_module_are_told_apart();
     process::the_service_of_wandb_is_counted_with_its_direct_children();
+    process::a_rank_is_counted_with_its_descendants();
     Machine::new().open("disk_usage").next();
     let names = [
         "cpu",

@@ -103,10 +103,7 @@ fn gpu_rules_say_the_same_here() {
         ("DCGM_FI_DEV_GPU_UTIL_RATIO < 0.05", "gpu.*.gpu < 5 % for 5m"),
         ("DCGM_FI_DEV_SM_CLOCK_HERTZ < 1e9", "gpu.*.smClock < 1000 MHz for 5m"),
         ("DCGM_FI_DEV_FB_USED_BYTES / DCGM_FI_DEV_FB_CAPACITY_BYTES > 0.95", "gpu.*.memoryAllocated > 95 % for 5m"),
-        (
-            "increase(DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL[10m]) > 0",
-            "increase(gpu.*.uncorrectedRemappedRows, 10m) > 0 for 5m",
-        ),
+        ("DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL > 0", "gpu.*.uncorrectedRemappedRows > 0 for 5m"),
         ("absent(DCGM_FI_DEV_GPU_UTIL{Hostname=\"n1\",gpu=\"0\"})", "gpu.0.gpu missing for 5m"),
         ("absent_over_time(DCGM_FI_DEV_GPU_UTIL{Hostname=\"n1\",gpu=\"0\"}[10m])", "gpu.0.gpu missing for 15m"),
     ] {
