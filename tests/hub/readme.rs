@@ -58,6 +58,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
         &["usage --by day --from -30d", "usage --by project --csv", "usage --by run --json"],
     ),
     ("usage --by project --csv", &["usage --by project --csv"]),
+    ("usage", &["usage"]),
     (
         "usage --data [--by day|source|key] [--from -30d] [--csv]",
         &["usage --data --by day --from -30d", "usage --data --by source --csv", "usage --data --by key --json"],
@@ -150,6 +151,7 @@ const OF_NO_HUB: &[&str] = &[
     "run -- python train.py",
     "run --name lr-3e-4 --project llm --tag seed=1 -- torchrun --nproc-per-node 8 train.py",
     "run --logs -- torchrun --nproc-per-node 8 train.py",
+    "run --logs --stacks",
     "run --name \"$SLURM_JOB_NAME\" -- srun watchglass run -- python train.py",
     "mark \"epoch 3\" --step 1200",
     "mark --kind preempting",
