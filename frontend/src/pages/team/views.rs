@@ -73,8 +73,8 @@ impl Saved {
         let page = expect_context::<Page>();
         let access = expect_context::<Access>();
         let here = move || page.view.with(|v| v.saved.clone());
-        // On a server without accounts a click has loaded the menu.
-        let open = RwSignal::new(!page.accounts.get_untracked() && untrack(here).is_none());
+        // A click has loaded the menu where there is no team: on a server without accounts.
+        let open = RwSignal::new(untrack(|| access.team_here().is_none() && here().is_none()));
         // The list is requested once, and then polled while it is open or one of its views is shown.
         let first = RwSignal::new(true);
         let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
