@@ -324,7 +324,12 @@ pub static COLLECTORS: &[Entry] = &[
         name: "processes",
         about: "Processes of this machine: user, CPU, memory, threads, disks and container of every process, every 5 s.",
         systems: LINUX,
-        metrics: &[rows::cpu::TABLE_ROWS, rows::process::RANK_ROWS, rows::process::WANDB_ROWS],
+        metrics: &[
+            rows::cpu::TABLE_ROWS,
+            rows::process::RANK_ROWS,
+            rows::process::SHARED_ROWS,
+            rows::process::WANDB_ROWS,
+        ],
         options: &[],
         open: host::scan::open,
     },

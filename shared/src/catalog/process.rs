@@ -76,6 +76,9 @@ pub static CORES: MetricDef = MetricDef::gauge("proc.cpu.cores", Unit::Count)
 /// Rows that only ranks have.
 pub static RANK_ROWS: &[&MetricDef] = &[&CORES];
 
+/// Rows of watched processes that ranks have, too.
+pub static SHARED_ROWS: &[&MetricDef] = &[&CPU, &THREADS, &RSS];
+
 /// Values of W&B's own processes, summed from the process table.
 pub static WANDB_ROWS: &[&MetricDef] = &[&WANDB_CPU, &WANDB_RSS];
 
