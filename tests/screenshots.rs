@@ -30,8 +30,13 @@ fn main() {
         browser.eval("(document.documentElement.style.scrollbarGutter = 'auto', 0)");
         // The hint that appears once must not be in a picture.
         browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {MIN_HISTORY_SECONDS}"));
-        // After two frames everything is drawn.
-        browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+        // The finding leads the page.
+        browser.until("document.querySelector('[data-do=show-finding]')");
+        // After two frames everything is drawn, and then moves to its place.
+        let frames = "return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
+        browser.script(frames);
+        browser.until("document.getAnimations().every(one => one.effect.getComputedTiming().endTime === Infinity)");
+        browser.script(frames);
         let picture = browser.picture();
         assert!(picture.len() <= MAX_PICTURE_BYTES, "{name} has {} bytes", picture.len());
         let path = folder.join(name).with_extension("png");
