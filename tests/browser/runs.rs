@@ -203,6 +203,16 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.until("document.querySelector('#runs')");
     no_faults(&browser);
 
+    // A run without GPUs has no empty figures of GPUs.
+    let browser = open(&bench, "?page=run&run=other");
+    browser.until("document.querySelector('[data-figure=lasted] .value')?.innerText.trim()");
+    let figures = "[...document.querySelectorAll('[data-figure]')].map(e => e.dataset.figure)";
+    browser.until(&format!("document.querySelector('.run-head[data-state=finished]') && {figures}.length"));
+    for id in ["gpu_hours", "energy", "mean", "idle", "memory", "coverage"] {
+        assert_eq!(browser.eval(&format!("{figures}.includes({id:?})")), false, "{id}");
+    }
+    no_faults(&browser);
+
     // Side by side with another run.
     let browser = open(&bench, "?page=run&run=sft&run=other");
     browser.until("document.querySelectorAll('.key [data-run]').length === 2");

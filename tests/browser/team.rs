@@ -355,6 +355,14 @@ fn the_audit_log_and_what_was_used_are_read() {
     let tile = |id: &str| browser.eval(&format!("document.querySelector('[data-tile={id}] .number').innerText"));
     assert_eq!((tile("gpu-hours"), tile("idle"), tile("cost")), ("48".into(), "12".into(), "≥ 96 EUR".into()));
     assert_eq!(tile("limit"), "48 of 100");
+    browser.click("[data-do=gpu-time-limit]");
+    fill(&browser, "form[data-form=gpu-hours] [name=gpu_hours]", "1.5");
+    browser.strike("Enter", 0);
+    browser.until("document.querySelector('form[data-form=gpu-hours]').innerText.includes('whole number of hours')");
+    fill(&browser, "form[data-form=gpu-hours] [name=gpu_hours]", "250");
+    browser.strike("Enter", 0);
+    browser.until("!document.querySelector('form[data-form=gpu-hours]')");
+    assert_eq!(browser.eval(&sent("PATCH", "/teams/t1")), serde_json::json!({ "gpu_hours": 250 }));
     let first = "document.querySelector('#gpu-time tbody tr').innerText.replace(/\\s+/g, ' ').trim()";
     assert_eq!(browser.eval(first), "2026-11-22 2 40 10 ≥ 1.5 ≥ 80 EUR", "the newest day first");
     browser.until("document.querySelector('[data-say=partial]')");

@@ -318,6 +318,11 @@ fn cores_used(whole: &Whole, _: i64) -> (String, String, String) {
     (figures.cores_mean.map_or_else(|| "–".into(), number), reserved, peak)
 }
 
+/// True where a run held GPUs or had some reserved: without, figures of GPUs would all be empty.
+fn has_gpus(figures: &Figures) -> bool {
+    figures.gpus.is_some_and(|gpus| gpus > 0.0) || figures.reserved.gpus.is_some_and(|gpus| gpus > 0)
+}
+
 /// The figures of a run, beside each other.
 #[component]
 fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
@@ -352,37 +357,41 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 let limit = limit.map_or_else(String::new, |limit| format!(", limit {limit}"));
                 (rough_duration(w.run.lasted(now)), String::new(), format!("since {}{limit}", clock(w.run.began / 1_000)))
             })}
-            {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
-                let gpus = w.run.figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
-                let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
-                let reserved = w.run.figures.reserved.gpus.map_or_else(String::new, |gpus| format!(", {gpus} reserved"));
-                (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed + &reserved)
-            })}
+            <If when=known(has_gpus)>
+                {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
+                    let gpus = w.run.figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
+                    let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
+                    let reserved = w.run.figures.reserved.gpus.map_or_else(String::new, |gpus| format!(", {gpus} reserved"));
+                    (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed + &reserved)
+                })}
+            </If>
             <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.run.figures.cost.is_some())))>
                 {tile("cost", fixed("Cost"), |w, _| {
                     let cost = w.run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0);
                     (figure(cost, ""), w.run.figures.currency.clone(), "of GPUs and energy".into())
                 })}
             </If>
-            {tile("energy", fixed("Energy"), |w, _| {
-                let (number, unit) = energy(&w.run.figures);
-                let note = match (w.run.figures.energy_kwh, w.run.figures.estimated) {
-                    (None, _) => "not counted",
-                    (_, true) => "of its GPUs, power × time",
-                    (_, false) => "of its GPUs",
-                };
-                (number, unit.into(), note.into())
-            })}
-            {tile("mean", fixed("Mean utilization"), |w, _| {
-                let mean = w.run.figures.utilization.map(|mean| (mean * 10.0).round() / 10.0);
-                (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the reserved time".into())
-            })}
-            {tile("idle", fixed("Idle"), |w, _| {
-                let hours = w.run.figures.idle.zip(w.run.figures.gpu_hours).map(|(idle, hours)| idle * hours);
-                let note = hours.map_or_else(|| "below 5 %".into(), |hours| format!("{} below 5 %", figure(Some(hours), "GPU-h")));
-                (percent(w.run.figures.idle), String::new(), note)
-            })}
-            {tile("memory", fixed("Peak memory"), |w, _| (size(w.run.figures.memory_peak), String::new(), "of one GPU".into()))}
+            <If when=known(has_gpus)>
+                {tile("energy", fixed("Energy"), |w, _| {
+                    let (number, unit) = energy(&w.run.figures);
+                    let note = match (w.run.figures.energy_kwh, w.run.figures.estimated) {
+                        (None, _) => "not counted",
+                        (_, true) => "of its GPUs, power × time",
+                        (_, false) => "of its GPUs",
+                    };
+                    (number, unit.into(), note.into())
+                })}
+                {tile("mean", fixed("Mean utilization"), |w, _| {
+                    let mean = w.run.figures.utilization.map(|mean| (mean * 10.0).round() / 10.0);
+                    (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the reserved time".into())
+                })}
+                {tile("idle", fixed("Idle"), |w, _| {
+                    let hours = w.run.figures.idle.zip(w.run.figures.gpu_hours).map(|(idle, hours)| idle * hours);
+                    let note = hours.map_or_else(|| "below 5 %".into(), |hours| format!("{} below 5 %", figure(Some(hours), "GPU-h")));
+                    (percent(w.run.figures.idle), String::new(), note)
+                })}
+                {tile("memory", fixed("Peak memory"), |w, _| (size(w.run.figures.memory_peak), String::new(), "of one GPU".into()))}
+            </If>
             <If when=known(|f| f.cores_mean.is_some() || f.reserved.cores.is_some())>
                 {tile("cores", fixed("Cores used"), cores_used)}
             </If>
@@ -393,7 +402,9 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                     (size(w.run.figures.host_memory_peak), reserved, "of its processes".into())
                 })}
             </If>
-            {tile("coverage", fixed("Measured"), |w, _| (percent(w.run.figures.coverage), String::new(), "of the GPU time".into()))}
+            <If when=known(has_gpus)>
+                {tile("coverage", fixed("Measured"), |w, _| (percent(w.run.figures.coverage), String::new(), "of the GPU time".into()))}
+            </If>
         </section>
     }
 }

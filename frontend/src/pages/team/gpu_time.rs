@@ -1,6 +1,7 @@
 //! GPU time of the runs of a team, or of a server without accounts: GPU-hours, idle ones, energy and cost.
 
 use super::asked::Polled;
+use super::form::{FieldInput, Form, FormDialog};
 use super::frame::Card;
 use crate::access::Access;
 use crate::state::Page;
@@ -12,6 +13,7 @@ use leptos::prelude::*;
 use shared::answer::usage::{GpuTime, GpuTimeBy, GpuTimeRow};
 use shared::json::Number;
 use shared::unit::Unit;
+use wasm_bindgen::JsValue;
 
 /// Divisions: value in the API, and label.
 const BY: [(&str, &str); 5] =
@@ -54,8 +56,17 @@ pub fn GpuTimeCard() -> impl IntoView {
     let rows = Memo::new(move |_| asked.read(|told| lines(page, told)));
     let csv = text(move || path().unwrap_or_default() + "&format=csv");
     let dates = text(move || asked.read(|told| format!("{} to {} (UTC)", told.from, told.to)));
+    let form = RwSignal::new(None::<Form>);
+    let limit = move |_| {
+        let team = access.team().map(|team| team.id);
+        let present = asked.read(|told| told.limit.as_ref().map(|one| one.limit));
+        form.set(team.map(|team| limit_form(&team, present)));
+    };
     let end = move || {
         view! {
+            <If when=flag(move || page.accounts.get() && access.team().is_some())>
+                <button class="btn" data-do="gpu-time-limit" on:click=limit>"Monthly limit…"</button>
+            </If>
             <Choice label="By" deed="gpu-time-by" options=options(&BY) is=by choose=Callback::new(move |value| by.set(value))/>
             <Choice label="Span" deed="gpu-time-span" options=options(&SPANS) is=span choose=Callback::new(move |value| span.set(value))/>
             <a class="btn" data-do="gpu-time-csv" href=csv download="gpu-time.csv">"Download CSV"</a>
@@ -79,7 +90,22 @@ pub fn GpuTimeCard() -> impl IntoView {
                 empty="No run held or reserved a GPU in this span."
             />
         </Card>
+        <FormDialog id="limit-of-gpu-time" form done=Callback::new(move |_| asked.ask())/>
     }
+}
+
+/// The form that changes the limit of a team.
+fn limit_form(team: &str, present: Option<u64>) -> Form {
+    let present = present.map_or_else(String::new, |hours| hours.to_string());
+    let words = "At 85 % and at 100 % an alert fires. Jobs continue above the limit. Leave it empty to remove the limit.";
+    Form::ask("gpu-hours", "Monthly limit of GPU-hours".into(), words, "PATCH", format!("api/v1/teams/{team}"))
+        .with("Save", vec![("gpu_hours", "GPU-hours in a month (UTC)", FieldInput::Text(present))])
+        .writing(|typed| {
+            let typed = typed.value_of("gpu_hours");
+            let hours = if typed.is_empty() { Ok(0) } else { typed.parse::<u32>() };
+            let hours = hours.map_err(|_| "The limit is a whole number of hours, such as 1000.".to_string())?;
+            Ok(vec![("gpu_hours", JsValue::from(hours))])
+        })
 }
 
 /// The sums of the span, and the limit of the team.

@@ -33,6 +33,10 @@ const TABLE_INTERVAL: Duration = Duration::from_millis(4_900);
 const MAX_BUSIEST: usize = 50;
 /// The kernel's own threads are children of this process; idle ones have no row.
 const KTHREADD: u32 = 2;
+/// Tables without CPU time after which a thread of the kernel rests: a large machine has thousands that never run.
+const TABLES_TO_REST: u8 = 12;
+/// A resting thread is read in one of so many tables.
+const RESTING_TURNS: u32 = 4;
 const MIB: f64 = (1 << 20) as f64;
 
 /// Opens the collector.
@@ -52,6 +56,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         users,
         known: HashMap::new(),
         at: None,
+        turn: 0,
         boot: None,
         buffer: Vec::new(),
         ticks: facts::ticks_per_second(),
@@ -108,6 +113,10 @@ struct ScannedProcess {
     start: Option<u64>,
     user: String,
     cpu_ticks: u64,
+    /// When its CPU time was read.
+    read: Option<Duration>,
+    /// Tables in a row in which it, a thread of the kernel, slept without CPU time.
+    idle_tables: u8,
     /// Bytes read and written, at the last reading.
     disk: Option<(u64, u64)>,
     /// Use of the engines of cards, at the last reading.
@@ -129,6 +138,8 @@ struct Scan {
     users: HashMap<u32, String>,
     known: HashMap<u32, ScannedProcess>,
     at: Option<Duration>,
+    /// Number of the table; wraps.
+    turn: u32,
     /// When the machine started, milliseconds since the Unix epoch.
     boot: Option<i64>,
     buffer: Vec<u8>,
@@ -154,10 +165,15 @@ impl Scan {
         let (mut total, mut rows) = (0, Vec::with_capacity(self.known.len()));
         self.uninterruptible = 0;
         self.stopped.clear();
+        self.turn = self.turn.wrapping_add(1);
         for entry in listed.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if self.is_left_to_rest(pid) {
+                total += 1;
+                continue;
+            }
             // A process may end between the listing and the reading.
-            let Some((row, idle)) = self.row(pid, seconds) else { continue };
+            let Some((row, idle)) = self.row(pid, at) else { continue };
             total += 1;
             if !(idle && (row.parent == KTHREADD || row.pid == KTHREADD)) {
                 rows.push(row);
@@ -179,8 +195,21 @@ impl Scan {
         Ok(ProcessTable { t: 0, total, whole: true, rows })
     }
 
+    /// True for a resting thread of the kernel that is not read in this table.
+    fn is_left_to_rest(&mut self, pid: u32) -> bool {
+        let turn = self.turn.wrapping_add(pid);
+        let Some(known) = self.known.get_mut(&pid).filter(|known| known.idle_tables >= TABLES_TO_REST) else {
+            return false;
+        };
+        if turn.is_multiple_of(RESTING_TURNS) {
+            return false;
+        }
+        known.seen = true;
+        true
+    }
+
     /// A process by its `stat` file, and whether it used no CPU.
-    fn row(&mut self, pid: u32, seconds: Option<f64>) -> Option<(Process, bool)> {
+    fn row(&mut self, pid: u32, at: Duration) -> Option<(Process, bool)> {
         let known = self.known.entry(pid).or_default();
         let path = || self.proc.join(pid.to_string()).join("stat");
         let n = known.stat.read(path, &mut self.buffer, &self.room)?;
@@ -208,7 +237,15 @@ impl Scan {
         }
         let used = stat.own - known.cpu_ticks;
         known.cpu_ticks = stat.own;
-        let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
+        let seconds = known.read.replace(at).map(|before| at.saturating_sub(before).as_secs_f64());
+        let is_idle = used == 0 && stat.parent == KTHREADD && matches!(stat.state, 'S' | 'I');
+        known.idle_tables = if is_idle { known.idle_tables.saturating_add(1) } else { 0 };
+        if known.idle_tables >= TABLES_TO_REST {
+            // Its open file is of more use for a process that is read in every table.
+            known.stat = Held::default();
+        }
+        let cpu =
+            seconds.filter(|seconds| same && *seconds > 0.0).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
         let row = Process {
             pid,
             parent: stat.parent,

@@ -29,6 +29,7 @@ impl Machine {
             users: HashMap::new(),
             known: HashMap::new(),
             at: None,
+            turn: 0,
             boot: None,
             buffer: Vec::new(),
             ticks: 100.0,
@@ -65,6 +66,39 @@ fn cpu_is_of_the_time_between_two_tables() {
     assert_eq!((train.cpu, train.rss, train.threads), (Some(200.0), 200 * 4096, 3));
     assert_eq!((train.gpu_memory, train.gpu_share), (Some(1 << 30), Some(55.0)));
     assert_eq!(second.rows[0].pid, 10, "the busiest first");
+}
+
+#[test]
+fn a_thread_of_the_kernel_that_never_runs_is_read_more_rarely_and_loses_no_time() {
+    let machine = Machine::new();
+    machine.process(2, "kthreadd", 0, 0, 0);
+    machine.process(10, "kswapd0", 2, 500, 0);
+    machine.process(11, "sleep", 1, 500, 1);
+    let mut scan = machine.scan(&[]);
+    scan.room = Room::new(100);
+    let mut t = 0;
+    let mut table = |scan: &mut Scan| {
+        t += 5;
+        scan.table(at(t), &GpuUse::new()).unwrap()
+    };
+    for _ in 0..u32::from(TABLES_TO_REST) + RESTING_TURNS {
+        table(&mut scan);
+    }
+    assert_eq!(scan.room.left(), 97, "the others hold three files, and it none");
+    machine.process(10, "kswapd0", 2, 2_500, 0);
+    machine.process(11, "sleep", 1, 1_000, 1);
+    let (mut rest, mut found) = (0, None);
+    while found.is_none() {
+        let table = table(&mut scan);
+        assert_eq!(table.total, 3, "it is counted while it rests");
+        assert!(rest > 0 || row(&table, 11).cpu == Some(100.0), "a process is read in each table");
+        rest += 1;
+        found = table.rows.iter().find(|row| row.pid == 10).map(|row| row.cpu);
+    }
+    assert!(rest > 1 && rest <= RESTING_TURNS, "{rest}");
+    assert_eq!(found.unwrap(), Some(100.0), "20 s of CPU time in {RESTING_TURNS} tables of 5 s");
+    machine.process(10, "kswapd0", 2, 2_750, 0);
+    assert_eq!(row(&table(&mut scan), 10).cpu, Some(50.0), "one that runs is read in each table");
 }
 
 #[test]
