@@ -126,6 +126,9 @@ pub struct Finding {
     /// machine`. Empty in a record from before there were steps.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
+    /// The user whom it concerns, as the owner of GPUs that nothing uses. It is hidden with other names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Every condition of the rule.
     pub evidence: Vec<Evidence>,
     /// Other series that moved, at most five.
@@ -273,6 +276,7 @@ mod tests {
             sentence: sentence.into(),
             sentence_template: None,
             next: String::new(),
+            user: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

@@ -2,9 +2,10 @@
 //! since when. People, processes, notes, output and other machines are left out.
 
 use crate::address;
-use crate::alert::AlertHistory;
+use crate::alert::{AlertHistory, AlertState};
 use crate::answer::markers::Marker;
 use crate::answer::runs::ListedRun;
+use crate::catalog::job;
 use crate::finding::{Dismissed, Finding};
 use crate::nccl::WORDS_BEGIN;
 use crate::run::{About, STACKS_BEGIN};
@@ -141,8 +142,27 @@ pub fn marker(of: Marker, objects: &LinkedObjects) -> Option<Marker> {
     Some(Marker { t, source, kind, rank, seq, end, step, id, run, ..Marker::default() })
 }
 
-/// The alert that a link names.
-pub fn alert(mut of: AlertHistory) -> AlertHistory {
+/// The alert that a link names. `finding` is the finding that it is of, as the link shows it. Of the others, an alert from
+/// code has its title, and one of the values of a device its sentence.
+pub fn alert(mut of: AlertHistory, finding: Option<&Finding>) -> AlertHistory {
+    let own = &mut of.alert;
+    let is_of_device = |tag: &String| !tag.starts_with("proc.") && !tag.starts_with(job::PREFIX);
+    let is_plain = !own.labels.contains_key("finding") && own.labels.get("tag").is_some_and(is_of_device);
+    own.sentence = match (finding, own.labels.get("title")) {
+        (Some(finding), _) => finding.sentence_utc(),
+        (None, Some(title)) => title.clone(),
+        (None, None) if is_plain && !names_process(&own.sentence) => std::mem::take(&mut own.sentence),
+        (None, None) => {
+            let state = match own.state {
+                AlertState::Pending => "pending",
+                AlertState::Firing => "firing",
+                AlertState::Resolved => "resolved",
+            };
+            format!("this alert is {state}")
+        }
+    };
+    // It is the id of a run, a finding or a process.
+    own.subject.clear();
     of.alert.text.clear();
     of.alert.held.clear();
     if let Some(acked) = &mut of.alert.acked {
@@ -188,6 +208,7 @@ mod tests {
             sentence: sentence.into(),
             sentence_template: Some(sentence.into()),
             next: String::new(),
+            user: None,
             evidence: vec![evidence("power", "power 140 W"), evidence("busy", "process 17 uses the GPU")],
             changed: vec![Change {
                 source: "a".into(),
@@ -263,6 +284,34 @@ mod tests {
         assert_eq!((shown.about.user, shown.about.notes), (None, None));
         let other = run(whole("b"), |name| name == "a");
         assert_eq!((other.row.cause, other.row.sentence.contains("on b")), (None, false));
+    }
+
+    #[test]
+    fn an_alert_has_the_sentence_of_devices_and_of_nothing_else() {
+        let alert_of = |label: (&str, &str), sentence: &str, finding: Option<&Finding>| {
+            let labels = [label, ("source", "a"), ("user", "mara")].map(|(name, value)| (name.into(), value.into()));
+            let text = serde_json::json!({
+                "id": "x", "rule": "r", "name": "GPU", "subject": "run of mara", "severity": "warning",
+                "state": "firing", "began": 1, "value": null, "worst": null, "sentence": sentence, "events": [],
+                "labels": std::collections::BTreeMap::<String, String>::from(labels), "text": "mara",
+            });
+            let shown = alert(serde_json::from_value(text).expect("an alert"), finding);
+            assert!(!serde_json::to_string(&shown).expect("JSON").contains("mara"), "{shown:?}");
+            shown.alert.sentence
+        };
+        assert_eq!(alert_of(("tag", "gpu.0.temp"), "a GPU 0 at 89 °C", None), "a GPU 0 at 89 °C");
+        for (label, sentence) in [
+            (("finding", "hang"), "mara hangs"),
+            (("run", "r1"), "run of mara: failed"),
+            (("tag", "job.loss"), "mara's loss"),
+            (("tag", "proc.cpu"), "mara's job"),
+            (("tag", "gpu.0.temp"), "a process 17 of mara"),
+        ] {
+            assert_eq!(alert_of(label, sentence, None), "this alert is firing", "{label:?}");
+        }
+        assert_eq!(alert_of(("title", "loss is up"), "loss is up: told by mara", None), "loss is up");
+        let seen = findings(vec![found("idle", "GPU 3 is idle")], |_| true);
+        assert_eq!(alert_of(("finding", "idle"), "GPU 3 is idle", seen.first()), "GPU 3 is idle");
     }
 
     #[test]

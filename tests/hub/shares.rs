@@ -155,7 +155,12 @@ async fn collect_data(mut stream: Stream) -> SharedData {
 
 /// A share link of `mike`'s to this query: the header line of its cookie.
 pub fn link(hub: &Hub, query: &str) -> String {
-    let body = serde_json::json!({ "query": query }).to_string();
+    opened(hub, &json!({ "query": query }))
+}
+
+/// A share link of `mike`'s, opened: the header line of its cookie.
+fn opened(hub: &Hub, wanted: &Value) -> String {
+    let body = wanted.to_string();
     let made = hub.send("POST", "/api/v1/shares", &[&hub.cookie("mike"), &hub.origin(), JSON], &body);
     let made: shared::views::MadeShare = serde_json::from_str(&made.body).unwrap_or_else(|_| panic!("{made:?}"));
     let (_, code) = made.url.reveal().split_once("#share=").expect("a code");
@@ -276,6 +281,24 @@ fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_
         assert_eq!(ask(who, path).status, status, "{path}");
     }
     assert!(!ask(&to_machine, "runs").body.contains("run shown"));
+    // A saved view of a run has the machines of the run, too.
+    let view = json!({ "name": "the run", "scope": "team", "query": "page=run&run=shown&w=1h" }).to_string();
+    let view = hub.send("POST", "/api/v1/views?team=main", &[&hub.cookie("mike"), &hub.origin(), JSON], &view);
+    let view: Value = serde_json::from_str(&view.body).unwrap_or_else(|_| panic!("{view:?}"));
+    let of_view = opened(&hub, &json!({ "view": view["id"] }));
+    assert_eq!(ask(&of_view, "sources").body.matches("\"key\"").count(), 1);
+    // What a link hides cannot be guessed.
+    for path in
+        ["runs?user=zora", "runs?tag=x", "markers?run=secret", "markers?kernel=00000000-0000-4000-8000-000000000000"]
+    {
+        assert_eq!(ask(&to_run, path).status, 403, "{path}");
+    }
+    // The samples of its time alone, though the run is older.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let past = link(&hub, &format!("page=run&run=shown&from={}&to={}", now - 3, now - 1));
+    let curves: Value = serde_json::from_str(&ask(&past, "runs/shown").body).expect("JSON");
+    let from = curves["curves"]["from"].as_f64().unwrap_or_else(|| panic!("{curves}"));
+    assert!(from >= (now - 3) as f64, "{curves}");
     // Only who sees a thing shares it.
     for (who, query, status) in [("mike", "run=none", 404), ("mike", "finding=none", 404), ("olga", "run=shown", 404)] {
         let body = json!({ "query": query }).to_string();

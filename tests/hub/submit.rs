@@ -57,6 +57,7 @@ fn are_stored(hub: &Hub, machine: &str) {
     assert_eq!(event(&json!({ "event": "end", "exit": 0 })).status, 200);
     until("it has ended", || (seen(hub, "runs/etl-1")["state"] == "finished").then_some(()));
     assert_eq!(event(&json!({ "event": "heartbeat" })).status, 404, "it has ended");
+    assert_eq!(event(&json!({ "event": "end", "exit": 0 })).status, 200, "a repetition of what was not answered");
     let log = read(&hub.send("GET", "/api/v1/audit?team=main&action=run.", &[&hub.cookie("ada")], ""));
     let rows = log["entries"].as_array().expect("rows").iter();
     let mut rows: Vec<_> =

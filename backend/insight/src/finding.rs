@@ -258,6 +258,15 @@ impl Ledger {
         }
     }
 
+    /// Sets the user whom an open finding concerns, so that the name can be hidden.
+    pub fn concern(&mut self, key: &Key, user: &str) {
+        let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
+        if !user.is_empty() && open.finding.user.as_deref() != Some(user) {
+            open.finding.user = Some(user.into());
+            self.out.push(open.finding.clone());
+        }
+    }
+
     /// Sets the sentence of an open finding for the time after the predicted second `due`, or after its end.
     pub fn foretell(&mut self, key: &Key, due: i64, past: String) {
         if let Some(open) = self.open.iter_mut().find(|open| open.keys.first() == Some(key)) {
@@ -350,6 +359,7 @@ impl Open {
             sentence: draft.sentence.clone(),
             sentence_template: None,
             next: draft.next.or_else(|| next::of_rule(draft.rule)).unwrap_or_default().into(),
+            user: None,
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,

@@ -116,7 +116,7 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
     }
     facts.push(evidence(host, process_row(), device.index, "no known process uses the GPU".into(), (f64::NAN, None)));
-    let key = keys.remove(0);
+    let (key, user) = (keys.remove(0), holder.owner.clone());
     let draft = Draft {
         rule: "unused",
         severity: Severity::Note,
@@ -131,5 +131,6 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         also: keys,
         next: None,
     };
-    scene.raise(key, draft);
+    scene.raise(key.clone(), draft);
+    scene.ledger.concern(&key, &user);
 }

@@ -72,6 +72,7 @@ fn take(runs: &RunRegistry, report: Report) -> Result<SubmissionResult, RefusedS
     taken.map(|new| SubmissionResult::Run { new }).or_else(|why| {
         let kind = match why {
             RefusedReport::TooMany => RefusalKind::TooMany,
+            RefusedReport::NotStored(_) => RefusalKind::Unavailable,
             RefusedReport::Unknown(_) => RefusalKind::Unknown,
             RefusedReport::Other(_) | RefusedReport::Nobody => RefusalKind::Conflict,
         };

@@ -3,6 +3,7 @@
 use super::admit::Asker;
 use super::api::Params;
 use super::api::answer::history_slot;
+use super::api::findings::for_link;
 use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
 use axum::Extension;
@@ -252,7 +253,10 @@ pub(super) async fn alert(State(app): State<Arc<App>>, asker: Asker, Path(id): P
     if objects.alert.as_ref() != Some(&id) {
         return Err(Denied::Unknown.into());
     }
-    Ok(json(StatusCode::OK, &linked::alert(app.alerts()?.alert(&scope, &id).await?)))
+    let found = app.alerts()?.alert(&scope, &id).await?;
+    let finding = app.findings.one(&found.alert.subject, |key| asker.scope.sees(key));
+    let finding = for_link(&app, &asker, finding.into_iter().collect()).pop();
+    Ok(json(StatusCode::OK, &linked::alert(found, finding.as_ref())))
 }
 
 /// `POST /api/v1/alerts/ID/ack`.

@@ -84,7 +84,10 @@ impl HiddenNames {
             return Some(hosts.iter().filter_map(text).any(|hidden| hidden));
         }
         let labels = fields.get("labels").and_then(|labels| labels.get("source"));
-        [fields.get("source"), labels, fields.get("team")].into_iter().flatten().find_map(text)
+        let own = [fields.get("source"), labels, fields.get("team")].into_iter().flatten().find_map(text);
+        // A finding is about several machines.
+        let places = fields.get("subject").and_then(Value::as_array).filter(|places| !places.is_empty());
+        own.or_else(|| Some(places?.iter().filter_map(|place| text(place.get("source")?)).any(|hidden| hidden)))
     }
 }
 
@@ -101,17 +104,18 @@ pub(super) async fn hidden(
         return next.run(request).await;
     };
     let asked = request.extensions().get::<Params>();
-    let place = asked.and_then(|asked| asked.last("source").or_else(|| asked.last("team")));
-    let outside = place.is_none_or(|place| names.hides(place));
+    let named = |name| asked.into_iter().flat_map(move |asked| asked.each(name));
+    let places: Vec<&str> = named("source").chain(named("team")).collect();
+    let outside = places.is_empty() || places.iter().any(|place| names.hides(place));
     let answer = next.run(request).await;
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     match kind.is_some_and(|kind| kind.starts_with("application/json")) {
-        true => without_names(&names, outside, answer).await.unwrap_or_else(Refusal::into_response),
+        true => without_names(names, outside, answer).await.unwrap_or_else(Refusal::into_response),
         false => answer,
     }
 }
 
-async fn without_names(names: &HiddenNames, outside: bool, answer: Response<Body>) -> Result<Response<Body>, Refusal> {
+async fn without_names(names: HiddenNames, outside: bool, answer: Response<Body>) -> Result<Response<Body>, Refusal> {
     let (mut head, body) = answer.into_parts();
     let bytes = axum::body::to_bytes(body, MAX_ANSWER_BYTES).await.map_err(|_| {
         let sentence = "the answer is too long while names are hidden; ask for less, such as one machine";
@@ -121,11 +125,16 @@ async fn without_names(names: &HiddenNames, outside: bool, answer: Response<Body
     if bytes.is_empty() {
         return Ok(Response::from_parts(head, Body::empty()));
     }
-    let mut value = serde_json::from_slice::<Value>(&bytes).map_err(|_| {
+    // An answer may be long, and the other tasks of this thread would wait for it.
+    let rewritten = tokio::task::spawn_blocking(move || {
+        let mut value = serde_json::from_slice::<Value>(&bytes).ok()?;
+        hide(&mut value, outside, &|fields| names.judge(fields));
+        Some(value.to_string())
+    });
+    let text = rewritten.await.ok().flatten().ok_or_else(|| {
         let sentence = "the answer could not be read to hide names; please report this bug";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, sentence)
     })?;
-    hide(&mut value, outside, &|fields| names.judge(fields));
     head.headers.remove(header::CONTENT_LENGTH);
-    Ok(Response::from_parts(head, Body::from(value.to_string())))
+    Ok(Response::from_parts(head, Body::from(text)))
 }

@@ -66,6 +66,14 @@ pub(super) async fn remove(
     let last = written.delete_run(&by, &run).await?;
     written.refresh(&app.runs.edits).await?;
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
-    slot.blocking(move || theirs.runs.logs.remove(run.run.machine_id(), last)).await?;
+    slot.blocking(move || {
+        // Another machine may have another run of this ID.
+        let own =
+            theirs.runs.logs.source().and_then(|own| theirs.live.store().source(own).map(|own| own.0.key.clone()));
+        if own.is_some_and(|own| run.machines.contains_key(own.as_str())) {
+            theirs.runs.logs.remove(run.run.machine_id(), last);
+        }
+    })
+    .await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }

@@ -2,6 +2,7 @@
 
 use super::admit::Asker;
 use super::api::Params;
+use super::names::HiddenNames;
 use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::State;
@@ -31,7 +32,9 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Param
         from: params.instant("from", now)?,
         to: params.instant("to", now)?,
     };
-    if asked.by == UsageBy::Key && asker.scope.hides_names() {
+    let names = HiddenNames::from_asker(&app, &asker);
+    let is_hidden = |team: &String| names.as_ref().is_some_and(|names| names.hides(team));
+    if asked.by == UsageBy::Key && asked.team.as_ref().map_or(names.is_some(), is_hidden) {
         let sentence = "names of people and their keys are hidden from this key; use by=day or by=source";
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }

@@ -86,7 +86,8 @@ pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Pa
     Ok(json(StatusCode::OK, &Shares { shares }))
 }
 
-/// The machines of the run, the alert and the finding that a query names, by their keys; none if it names machines.
+/// The machines of the run, the alert and the finding that a query names, by their keys: those that the asker sees. None
+/// if it names machines, or no object.
 ///
 /// # Errors
 /// 404: the asker sees no such object.
@@ -97,21 +98,26 @@ async fn machines_of(app: &Arc<App>, asker: &Asker, query: &str) -> Result<Vec<S
         return Ok(Vec::new());
     }
     let mut keys = Vec::new();
-    if let Some(id) = last("run") {
-        let (slot, theirs, reader) = (history_slot(app, asker)?, app.clone(), asker.reader(app));
-        let sought = id.to_string();
-        let placed = slot.blocking(move || theirs.runs.placed(&reader, &sought)).await?;
-        keys.extend(placed.ok_or_else(|| unknown_run(id))?.machines.into_keys());
-    }
+    let mut runs: Vec<String> = last("run").map(String::from).into_iter().collect();
     if let Some(id) = last("alert") {
-        let found = app.alerts()?.alert(&asker.scope, id).await?.alert;
-        keys.extend(found.labels.get("source").cloned());
+        let labels = app.alerts()?.alert(&asker.scope, id).await?.alert.labels;
+        match labels.get("source") {
+            Some(source) => keys.push(source.clone()),
+            None => runs.extend(labels.get("run").cloned()),
+        }
+    }
+    for id in runs {
+        let (slot, theirs, reader) = (history_slot(app, asker)?, app.clone(), asker.reader(app));
+        let sought = id.clone();
+        let placed = slot.blocking(move || theirs.runs.placed(&reader, &sought)).await?;
+        keys.extend(placed.ok_or_else(|| unknown_run(&id))?.machines.into_keys());
     }
     if let Some(id) = last("finding") {
         let found = app.findings.machines_of(id, |key| asker.scope.sees(key));
         let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no finding {id:?}"));
         keys.extend(found.ok_or_else(unknown)?);
     }
+    keys.retain(|key| asker.scope.sees(key));
     Ok(keys)
 }
 
@@ -122,7 +128,11 @@ pub(super) async fn share(
     Json(body): Json<NewShare>,
 ) -> ApiResult {
     let hub = app.hub()?;
-    let machines = machines_of(&app, &asker, body.query.as_deref().unwrap_or_default()).await?;
+    let query = match (&body.query, &body.view) {
+        (None, Some(view)) => hub.accounts.query_of_view(asker.principal()?, view).await?,
+        (query, _) => query.clone().unwrap_or_default(),
+    };
+    let machines = machines_of(&app, &asker, &query).await?;
     let (id, code) = hub.accounts.add_share(asker.principal()?, params.last("team"), &body, &machines).await?;
     Ok(json(StatusCode::CREATED, &MadeShare { id, url: hub.link("share", &code) }))
 }

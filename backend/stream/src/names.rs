@@ -27,6 +27,9 @@ pub const NAME_FIELDS: [&str; 6] = ["user", "sent_by", "by", "who", "owner", "ma
 pub const TEXT_FIELDS: [&str; 10] =
     ["id", "sentence", "sentence_template", "words", "text", "held", "subject", "title", "comment", "notes"];
 
+/// Programs that reserve resources for jobs, as `by` of such a reservation.
+const SCHEDULERS: [&str; 2] = ["slurm", "kubernetes"];
+
 /// Folders whose entries are called like their users.
 const HOMES: [&str; 2] = ["/home/", "/Users/"];
 
@@ -80,7 +83,9 @@ fn hide_below(
 fn take_names(fields: &mut Map<String, Value>) -> Vec<String> {
     // These words also have other meanings: the reporter of a cell, the division of a table, the source of a claim.
     let has = |key: &str| fields.contains_key(key);
-    let (by_program, who_program) = (has("cell") || has("phase") || has("rows"), has("word"));
+    let by_scheduler = fields.get("by").and_then(Value::as_str).is_some_and(|by| SCHEDULERS.contains(&by));
+    let by_program = by_scheduler || has("cell") || has("phase") || has("rows");
+    let who_program = has("word");
     let mut names = Vec::new();
     for key in NAME_FIELDS {
         if (key == "by" && by_program) || (key == "who" && who_program) {
@@ -202,11 +207,19 @@ mod tests {
     }
 
     #[test]
+    fn the_user_of_a_finding_is_hidden_in_its_sentences() {
+        let sentence = "GPU 0 is reserved for run 4711 of zora";
+        let clean = hidden(json!({ "user": "zora", "sentence": sentence, "sentence_template": sentence }));
+        assert!(!clean.to_string().contains("zora"), "{clean}");
+    }
+
+    #[test]
     fn words_with_another_meaning_stay() {
         for value in [
             json!({ "phase": "end", "by": "lab" }),
             json!({ "claim": { "who": "slurm", "word": "PREEMPTED" } }),
             json!({ "by": "month", "rows": [] }),
+            json!({ "reserved": { "by": "slurm", "gpus": 8 }, "sentence": "a slurm job" }),
             json!({ "name": "postgres", "pid": 7 }),
             json!({ "user": "" }),
         ] {

@@ -29,6 +29,12 @@ const PER_SECOND: f64 = 50.0;
 const RUN_PER_SECOND: f64 = 100.0;
 /// Markers per hour of one kernel or training job, or of all other senders.
 const PER_HOUR: f64 = 10_000.0;
+/// Markers per second of all requests together, and their burst: a request chooses its run freely.
+const REQUESTS_PER_SECOND: f64 = 100.0;
+const REQUESTS_BURST: f64 = 1_000.0;
+/// Restorations per second of the state of a kernel or a training job, and their burst: each reads all newest records.
+const RECALLS_PER_SECOND: f64 = 2.0;
+const RECALLS_BURST: f64 = 20.0;
 /// Kernel reads per second that markers trigger.
 const READINGS_PER_SECOND: f64 = 10.0;
 /// Maximum age of a marker that triggers a read of its kernel: for an older one the read would be useless,
@@ -160,6 +166,8 @@ impl Heard {
 struct MarkerState {
     kernels: HashMap<String, Heard>,
     readings: Option<Bucket>,
+    requests: Option<Bucket>,
+    recalls: Option<Bucket>,
     dropped: u64,
 }
 
@@ -228,8 +236,8 @@ impl Markers {
     fn admit(&self, live: &Live, source: SourceId, marker: &Marker, kernel: Option<&Kernel>) -> Admitted {
         let now = live.clock.steady();
         let mut state = self.0.lock();
-        let MarkerState { kernels, readings, dropped } = &mut *state;
-        let heard = state_of_writer(kernels, live, source, &marker.whose());
+        let MarkerState { kernels, readings, requests, recalls, dropped } = &mut *state;
+        let heard = state_of_writer((kernels, recalls), live, source, &marker.whose());
         heard.at = now;
         let lives = |own: i64| kernel.is_none_or(|kernel| kernel.end.is_none() && had_begun(kernel, own));
         if marker.by.is_some() && heard.own.is_some_and(lives) {
@@ -240,7 +248,9 @@ impl Markers {
             return Admitted::Known;
         }
         let per_second = if marker.run.is_some() { RUN_PER_SECOND } else { PER_SECOND };
-        if !heard.bucket.take(now, per_second, MAX_NEW_MARKERS as f64)
+        let requests = requests.get_or_insert(Bucket { left: REQUESTS_BURST, at: now });
+        if (marker.sent_by.is_some() && !requests.take(now, REQUESTS_PER_SECOND, REQUESTS_BURST))
+            || !heard.bucket.take(now, per_second, MAX_NEW_MARKERS as f64)
             || !heard.hour.take(now, PER_HOUR / 3_600.0, PER_HOUR)
         {
             *dropped += 1;
@@ -256,7 +266,8 @@ impl Markers {
     /// The cell that a kernel runs, according to its markers.
     pub fn open(&self, live: &Live, source: SourceId, kernel: &str) -> Option<Marker> {
         let mut state = self.0.lock();
-        state_of_writer(&mut state.kernels, live, source, kernel).open.clone()
+        let MarkerState { kernels, recalls, .. } = &mut *state;
+        state_of_writer((kernels, recalls), live, source, kernel).open.clone()
     }
 
     /// Counts a marker that was dropped before it came here.
@@ -302,9 +313,10 @@ fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -
     Ok(sender)
 }
 
-/// State of a kernel or a run, by the name in [`Marker::whose`]; at its first marker, restored from the newest records.
+/// State of a kernel or a run, by the name in [`Marker::whose`]; at its first marker, restored from the newest records
+/// unless many were restored just now.
 fn state_of_writer<'a>(
-    all: &'a mut HashMap<String, Heard>,
+    (all, recalls): (&'a mut HashMap<String, Heard>, &mut Option<Bucket>),
     live: &Live,
     source: SourceId,
     whose: &str,
@@ -313,7 +325,14 @@ fn state_of_writer<'a>(
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(id, _)| id.clone());
         oldest.map(|id| all.remove(&id));
     }
-    all.entry(whose.to_string()).or_insert_with(|| recalled(live, source, whose))
+    all.entry(whose.to_string()).or_insert_with(|| {
+        let now = live.clock.steady();
+        let recalls = recalls.get_or_insert(Bucket { left: RECALLS_BURST, at: now });
+        match recalls.take(now, RECALLS_PER_SECOND, RECALLS_BURST) {
+            true => recalled(live, source, whose),
+            false => Heard::new(now),
+        }
+    })
 }
 
 /// State of a kernel or a run, restored from the newest records.

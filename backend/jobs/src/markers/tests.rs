@@ -56,6 +56,22 @@ fn a_marker_is_kept_once_however_often_it_is_sent() {
 }
 
 #[test]
+fn requests_are_bounded_together_whatever_runs_they_name() {
+    let (live, clock) = live();
+    let markers = Markers::default();
+    let mut send = |from: u64, by: Option<&str>| {
+        let some = (from..from + 200).map(|n| new(object!({ "text": "x", "run": format!("r{n}") })));
+        let some = markers.take_sent(&live, 0, some.collect(), by).expect("taken");
+        (some.taken, some.dropped)
+    };
+    let all: Vec<_> = (0..6).map(|part| send(200 * part, Some("key ci"))).collect();
+    assert_eq!(all, [[(200, 0); 5].as_slice(), &[(0, 200)]].concat());
+    assert_eq!(send(2_000, None), (200, 0), "programs of the machine have their own limits");
+    clock.pass(Duration::from_secs(1));
+    assert_eq!(send(3_000, Some("key ci")), (100, 100));
+}
+
+#[test]
 fn ten_thousand_markers_at_once_are_bounded_and_counted() {
     let (live, clock) = live();
     let markers = Markers::default();

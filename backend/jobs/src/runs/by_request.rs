@@ -9,6 +9,12 @@ use tokio::time::Instant;
 /// A run is unheard after this time without a request, and given up after the second one.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);
 const GIVEN_UP: Duration = Duration::from_secs(12 * 3600);
+/// Time for which a repeated end is recognized.
+const REPEATED_END: Duration = Duration::from_secs(600);
+
+fn is_recent(at: Instant) -> bool {
+    at.elapsed() < REPEATED_END
+}
 
 impl Tracker {
     /// Takes a report of a launcher; true if its run is new.
@@ -30,7 +36,7 @@ impl Tracker {
                     return Err(RefusedReport::TooMany);
                 }
                 let begun = Begun { run: id.clone(), t: now, told: true, about, ..Begun::default() };
-                self.append(now, BEGIN_KIND, &begun);
+                self.store(now, BEGIN_KIND, &begun)?;
                 self.owners.take(&begun);
                 self.reported.insert(id, Reported { begun, heard: Instant::now(), unheard: false });
                 Ok(true)
@@ -44,11 +50,29 @@ impl Tracker {
                 Ok(false)
             }
             Report::End(id, how) => {
-                let Some(known) = self.reported.remove(&id) else { return Err(RefusedReport::Unknown(id)) };
-                self.append(now, END_KIND, &Over { begun: known.begun, t: now, how });
+                let Some(known) = self.reported.get(&id) else {
+                    // A launcher repeats an end that was not answered.
+                    let is_repeated = self.reported_ends.iter().any(|(known, at)| *known == id && is_recent(*at));
+                    return if is_repeated { Ok(false) } else { Err(RefusedReport::Unknown(id)) };
+                };
+                let over = Over { begun: known.begun.clone(), t: now, how };
+                self.store(now, END_KIND, &over)?;
+                self.reported.remove(&id);
+                self.reported_ends.retain(|(_, at)| is_recent(*at));
+                if self.reported_ends.len() >= MAX_REPORTED {
+                    self.reported_ends.pop_front();
+                }
+                self.reported_ends.push_back((id, Instant::now()));
                 Ok(false)
             }
         }
+    }
+
+    /// Stores a record that a launcher is told of.
+    fn store(&self, t: i64, kind: &str, body: &impl serde::Serialize) -> Result<(), RefusedReport> {
+        let body = serde_json::to_vec(body).expect("texts and numbers only");
+        let stored = self.live.append_record(self.source, t, kind, body);
+        stored.map(|_| ()).map_err(|why| RefusedReport::NotStored(why.to_string()))
     }
 
     /// Marks launchers that have gone silent, and gives up runs that were silent for half a day.

@@ -78,8 +78,9 @@ pub async fn expire_logs(
 fn store_ended(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) -> i64) {
     let (now, removed) = (live.clock.wall(), live.store().removed().clone());
     let oldest = oldest(now);
-    registry.kept.forget(oldest, |key| removed.contains(key));
     let sources = live.store().sources();
+    let own = registry.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
+    registry.kept.forget(oldest, |key| removed.contains(key), own.map(|own| own.key.as_str()));
     let ended = |run: &Run| {
         run.state != RunState::Lost && run.ended.is_some_and(|ended| (oldest..=now - SETTLED_MS).contains(&ended))
     };
@@ -88,7 +89,6 @@ fn store_ended(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) ->
     for run in new {
         let run = Arc::unwrap_or_clone(run);
         let id = run.id.clone();
-        let own = registry.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
         if let Some(Err(error)) = own.map(|own| registry.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }

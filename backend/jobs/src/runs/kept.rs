@@ -145,8 +145,9 @@ impl KeptRuns {
     }
 
     /// Deletes summaries that are older than `oldest`, milliseconds since the Unix epoch, that exceed the maximum, or
-    /// whose machines were removed; and those of runs that people deleted.
-    pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool) {
+    /// whose machines were removed; and those of runs that people deleted. `own` is the key of the machine of which lines
+    /// of output are stored here.
+    pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool, own: Option<&str>) {
         let edits = self.edits.now();
         let mut rows = self.rows();
         let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();
@@ -157,10 +158,12 @@ impl KeptRuns {
                 && !row.machines.values().any(|key| removed(key))
                 && !edits.has_deleted(&row.run, row.machines.values());
             if !keeps {
-                // Its stored output is deleted with it.
+                // Its stored output is deleted with it. A run of another machine may have the same ID.
+                let is_own = row.machines.values().any(|key| Some(key.as_str()) == own);
                 let lines = row
                     .path
                     .parent()
+                    .filter(|_| is_own)
                     .map(|folder| last_file(folder, row.run.machine_id()))
                     .filter(|file| file.exists());
                 for path in lines.iter().chain([&row.path]) {
@@ -204,12 +207,15 @@ mod tests {
         assert_eq!(ids(&again), ["new", "old"]);
         assert_eq!(again.seen(|key| key != "key"), [], "who does not see the machine");
         assert_eq!(again.summary("old", |_| true), Some(summary("old", day)));
-        again.forget(i64::MIN, |_| false);
+        again.forget(i64::MIN, |_| false, None);
         assert_eq!(ids(&again), ["new", "old"], "for ever");
-        again.forget(2 * day, |_| false);
-        assert_eq!(ids(&again), ["new"]);
-        again.forget(2 * day, |key| key == "key");
-        assert_eq!(ids(&again), [""; 0]);
+        let lines = ["old", "new"].map(|id| last_file(folder.path(), id));
+        lines.iter().for_each(|file| fs::write(file, "{}").expect("written"));
+        again.forget(2 * day, |_| false, Some("another"));
+        assert_eq!((ids(&again), lines[0].exists()), (vec!["new".to_string()], true), "they are of a run here");
+        again.forget(2 * day, |key| key == "key", Some("key"));
+        assert_eq!((ids(&again), lines[1].exists()), (vec![], false));
+        fs::remove_file(&lines[0]).expect("there");
         assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 1, "what is none of ours stays");
     }
 }

@@ -50,6 +50,17 @@ static RANK_ROWS: [ChartSource; 2] =
 static HOST_ROWS: [ChartSource; 2] =
     [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
 
+/// The chart of the machine's page with the series of a measure, by its ID; None for a value of the job.
+pub fn chart_of(measure: &str) -> Option<&'static str> {
+    let mut rows = GPU_ROWS.iter().chain(&RANK_ROWS).chain(&HOST_ROWS);
+    rows.find(|row| row.id == measure).map(|row| row.of.chart)
+}
+
+/// The charts of the machine's page with the series of all measures, but values of the job.
+pub fn charts() -> impl Iterator<Item = &'static str> {
+    GPU_ROWS.iter().chain(&RANK_ROWS).chain(&HOST_ROWS).map(|row| row.of.chart)
+}
+
 /// Measures of a run.
 #[derive(Clone, Debug)]
 pub struct RunMeasures {

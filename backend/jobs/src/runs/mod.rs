@@ -74,8 +74,9 @@ pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
 pub use logged::{add_logged, steps};
-pub use measure::{Line, RunMeasures, measure};
+pub use measure::{Line, RunMeasures, chart_of, charts, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, bare, last_words};
+pub use reduce::limited;
 pub use registry::{RunRegistry, RunRegistryParts};
 pub use reported::{RefusedReport, Report, ReportAsk, Reports, reports};
 pub use series::names_of;

@@ -314,6 +314,19 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     (!run.processes.is_empty()).then_some(run)
 }
 
+/// The run with its times limited to a span, milliseconds since the Unix epoch, so that nothing outside it is read.
+pub fn limited(run: &Run, (from, to): (i64, i64)) -> Run {
+    let mut run = run.clone();
+    run.began = run.began.clamp(from, to);
+    run.ended = Some(run.ended.unwrap_or(to).clamp(from, to));
+    run.processes.retain(|one| one.began <= to && one.ended.is_none_or(|ended| ended >= from));
+    for one in &mut run.processes {
+        one.began = one.began.max(from);
+        one.ended = Some(one.ended.map_or(to, |ended| ended.min(to)));
+    }
+    run
+}
+
 /// Sets the run's state: that of the process that began it, else of all processes. If several failed, the first failure
 /// is the cause.
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {

@@ -62,6 +62,8 @@ pub enum RefusedReport {
     Other(String),
     /// Runs are not followed here.
     Nobody,
+    /// The history does not take it, with the reason.
+    NotStored(String),
 }
 
 impl fmt::Display for RefusedReport {
@@ -76,6 +78,7 @@ impl fmt::Display for RefusedReport {
             RefusedReport::Other(id) => {
                 write!(f, "the run {id:?} is detected from its processes on this machine; choose another id")
             }
+            RefusedReport::NotStored(why) => write!(f, "the report could not be stored: {why}; send it again"),
             RefusedReport::Nobody => f.write_str("runs need a data folder; start the server without --memory"),
         }
     }

@@ -337,6 +337,8 @@ pub(super) fn bounded(mut told: Told) -> Option<Told> {
         Told::End(Over { begun, how, .. }) => (begun, Some(&*how)),
     };
     on_one_line(&mut begun.about);
+    // Only the server knows who sent a request.
+    begun.about.sent_by = None;
     let is_signal =
         |name: &String| name.len() <= MAX_ID_BYTES && name.chars().all(|c| c == ' ' || c.is_ascii_graphic());
     let is_how = how.is_none_or(|how| [&how.signal, &how.asked].into_iter().flatten().all(is_signal));

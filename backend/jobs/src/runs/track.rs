@@ -23,7 +23,7 @@ use shared::new_marker::NewMarker;
 use shared::new_values::NewValues;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, Reserved, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
@@ -101,6 +101,8 @@ pub(super) struct Tracker {
     kubernetes: Option<Arc<Kubernetes>>,
     /// Runs reported by requests, by ID.
     pub reported: HashMap<String, Reported>,
+    /// Reported runs that ended lately, and when; the oldest first.
+    pub reported_ends: VecDeque<(String, Instant)>,
     /// Times at which runs reported that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
@@ -167,6 +169,7 @@ impl Tracker {
                 run: run_tool,
             },
             reported: HashMap::new(),
+            reported_ends: VecDeque::new(),
             preempting: HashMap::new(),
             stopped: HashSet::new(),
             changed: true,

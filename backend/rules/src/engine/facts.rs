@@ -516,6 +516,7 @@ impl Engine {
                 continue;
             }
             let mut labels = BTreeMap::from([("finding".to_string(), finding.kind.clone())]);
+            labels.extend(finding.user.clone().map(|user| ("user".to_string(), user)));
             if let Some(place) = finding.subject.first() {
                 if let Some(host) = self.hosts.iter().find(|h| h.machine.name == place.source) {
                     labels.extend(host.machine.labels.clone());

@@ -5,7 +5,7 @@ use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::State;
-use shared::finding::Findings;
+use shared::finding::{Finding, Findings};
 use shared::linked;
 use std::sync::Arc;
 use watch::findings::{self, WantedFindings};
@@ -35,11 +35,15 @@ pub(in crate::http) async fn get(
         kinds: params.each("kind").map(String::from).collect(),
         active,
     };
-    let reader = asker.reader(&app);
-    let mut seen = app.findings.seen(&wanted, |key| reader.scope().sees(key));
+    let mut seen = app.findings.seen(&wanted, |key| asker.scope.sees(key));
     if asker.linked().is_some() {
-        let catalog = reader.catalog();
-        seen = linked::findings(seen, |tag| catalog.metrics.iter().any(|metric| metric.tag == tag));
+        seen = for_link(&app, &asker, seen);
     }
     Ok(Json(findings::answer(now, &seen, app.findings.rules())))
+}
+
+/// Those of findings that a link shows, as it shows them.
+pub(in crate::http) fn for_link(app: &App, asker: &Asker, seen: Vec<Finding>) -> Vec<Finding> {
+    let catalog = asker.reader(app).catalog();
+    linked::findings(seen, |tag| catalog.metrics.iter().any(|metric| metric.tag == tag))
 }

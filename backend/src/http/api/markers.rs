@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use jobs::markers::{self, cells_between};
 use shared::answer::markers::{CellList, CellRow, KernelList, Marker, MarkerList, MarkersTaken};
-use shared::linked;
+use shared::linked::{self, LinkedObjects};
 use shared::new_marker::{NewMarkers, is_kernel};
 use shared::submission::{SubmissionBody, SubmissionResult};
 use shared::wire::Source;
@@ -32,7 +32,9 @@ pub(in crate::http) async fn post(
     params: Params,
     Json(NewMarkers(new)): Json<NewMarkers>,
 ) -> Result<Response<Body>, Refusal> {
+    // The run leads to the machine, so it has to be the run of all.
     let run = new.first().and_then(|first| first.run.clone());
+    let run = run.filter(|run| new.iter().all(|marker| marker.run.as_ref() == Some(run)));
     let submitted = Submitted { body: SubmissionBody::Markers(new), what: "markers", run };
     let taken = match submit(&app, &asker, caller, &params, submitted).await? {
         SubmissionResult::Markers(taken) => taken,
@@ -66,6 +68,11 @@ pub(in crate::http) async fn get(
     let (span, kernel) = asked(&app, &asker, &params)?;
     let kind = params.last("kind").map(str::to_string);
     let run = params.last("run").map(str::to_string);
+    // What a link hides about markers cannot be guessed by filters.
+    let is_other_run = |objects: &LinkedObjects| run.as_ref().is_some_and(|run| !objects.has_run(run));
+    if asker.linked().is_some_and(|(objects, _)| kernel.is_some() || is_other_run(objects)) {
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "a link filters markers by its own run only"));
+    }
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
     let found = slot.blocking(move || {

@@ -12,11 +12,14 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use jobs::runs::{RunCurve, RunMark, RunSummary};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use shared::answer::logs::LogRow;
 use shared::answer::runs::{ReportCurve, ReportMark, RunReport};
 use shared::finding::Finding;
 use shared::json::{Number, Seconds};
 use std::sync::Arc;
+use stream::names;
 
 /// `?format=html` or `json`; HTML by default.
 pub(in crate::http) async fn get(
@@ -35,15 +38,20 @@ pub(in crate::http) async fn get(
     let (slot, reader, theirs, wanted) = (app.answers.history.take()?, asker.reader(&app), app.clone(), id.clone());
     let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
     let Some(mut summary) = summary else { return Err(unknown_run(&id)) };
-    if HiddenNames::from_asker(&app, &asker).is_some_and(|names| names.hides_run(&summary.run)) {
+    let is_nameless = HiddenNames::from_asker(&app, &asker).is_some_and(|names| names.hides_run(&summary.run));
+    if is_nameless {
         summary.run.about.user = None;
+        summary = nameless(&summary)?;
     }
     // Only accounts that may read the job's output get it in their report.
     let printed = match logs::readable(&app, &asker, &summary.run).await {
         Some(readable) => Printed::collect(&app, &slot, &summary, &readable).await,
         None => Printed::default(),
     };
-    let notes = notes::of_run(&app, &asker, &summary.run.id).await;
+    let mut notes = notes::of_run(&app, &asker, &summary.run.id).await;
+    if is_nameless {
+        notes = nameless(&notes)?;
+    }
     let made = move || match as_html {
         true => Ok(report::html(&summary, printed.words.as_deref(), &printed.lines, &notes)),
         false => Err(Box::new(RunReport { notes, ..document(&summary, printed) })),
@@ -60,6 +68,17 @@ pub(in crate::http) async fn get(
             Ok(response)
         }
     }
+}
+
+/// The same without names, as answers of JSON are; the document is made of it.
+fn nameless<T: Serialize + DeserializeOwned>(of: &T) -> Result<T, Refusal> {
+    let clean = || {
+        let mut value = serde_json::to_value(of).ok()?;
+        names::hide(&mut value, true, &|_| None);
+        serde_json::from_value(value).ok()
+    };
+    let sentence = "the report could not be read to hide names; please report this bug";
+    clean().ok_or_else(|| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))
 }
 
 /// The last output of a run, and the line that explains best why it ended.

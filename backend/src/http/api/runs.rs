@@ -9,6 +9,7 @@ use crate::http::run_edits::rights;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use jobs::markers;
 use jobs::runs::{self, Line, RunMeasures, RunNumbers, RunSummary, Sums};
 use shared::answer::runs::{
@@ -43,6 +44,9 @@ static STORED_CURVES: [(&str, &MetricDef, &str); 4] = [
     ("cpu", &cpu::CPU_PERCENT, "mean"),
 ];
 
+/// Filters of runs by what a link does not show.
+const LINK_REFUSES: [&str; 5] = ["user", "group", "job_type", "tag", "q"];
+
 /// `?state=`, `failure=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not),
 /// `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=` limit the time of the begin. The response lists
 /// `limit=` runs, and with `before=ID` those that began before that one. With `sums=true` each run has its resources
@@ -54,6 +58,15 @@ pub(in crate::http) async fn get(
 ) -> Result<Json<RunList>, Refusal> {
     let now = app.live.clock.wall();
     let names = HiddenNames::from_asker(&app, &asker);
+    // What a link hides about its run cannot be guessed by filters.
+    if let Some(name) = LINK_REFUSES.into_iter().find(|name| params.last(name).is_some()) {
+        if asker.linked().is_some() {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                format!("a link does not filter runs by {name}; leave it out"),
+            ));
+        }
+    }
     let wish = Wish { names, ..Wish::from_params(&params, now)? };
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
@@ -72,6 +85,10 @@ pub(in crate::http) async fn get(
             None => all,
         };
         let mut list = wish.answer(all, |run, row| {
+            if link.is_some() {
+                // The page of the run has them, within the times and charts of the link.
+                return;
+            }
             let summary = theirs.summaries.summary(&theirs.live, &sources, run, now);
             row.figures = figures(&theirs, &summary.sums);
             row.row.spark = Some(short(&summary.spark));
@@ -88,6 +105,25 @@ pub(in crate::http) async fn get(
         list
     };
     Ok(Json(slot.blocking(answered).await?))
+}
+
+/// Clears the figures that are made of hidden measures.
+fn clear_hidden(figures: &mut RunFigures, is_hidden: impl Fn(&str) -> bool) {
+    if is_hidden("gpu") {
+        (figures.gpu_utilization, figures.idle_share) = (None, None);
+    }
+    if is_hidden("gpu_power") {
+        figures.energy_kwh = None;
+    }
+    if is_hidden("gpu_memory") {
+        figures.gpu_memory_peak_bytes = None;
+    }
+    if is_hidden("rank_cpu") {
+        (figures.cores_mean, figures.cores_peak) = (None, None);
+    }
+    if is_hidden("rank_memory") {
+        figures.memory_peak_bytes = None;
+    }
 }
 
 /// The part of a run that a share link shows.
@@ -109,6 +145,7 @@ pub(in crate::http) async fn one(
         return Err(unknown_run(&id));
     }
     let is_link = asker.linked().is_some();
+    let scope = asker.scope.clone();
     let sources = named(&app, &asker, &params).await?;
     let (slot, reader, reader_again) = (app.answers.history.take()?, asker.reader(&app), asker.reader(&app));
     let (theirs, live) = (app.clone(), app.live.clone());
@@ -127,26 +164,36 @@ pub(in crate::http) async fn one(
         None => None,
     };
     let made = move || {
-        let mut measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
-        runs::add_logged(&live, &sources, &found, now, &mut measured);
-        measured.join_moved(&found);
+        // A link shows its own times and charts only.
+        let shown = if is_link { Arc::new(runs::limited(&found, (from, to))) } else { found.clone() };
+        let mut measured = runs::measure(&live, &sources, &shown, now, (POINTS, true));
+        runs::add_logged(&live, &sources, &shown, now, &mut measured);
+        measured.join_moved(&shown);
+        let is_hidden = |measure: &str| is_link && runs::chart_of(measure).is_some_and(|chart| scope.hides(chart));
+        measured.measures.retain(|measure| !is_hidden(&measure.id));
         let mut row = run(&found, now);
         row.row.may = may;
         row.figures = figures(&theirs, &measured.sums);
-        let used = runs::measure_use(&live, &sources, &found, now);
+        let used = runs::measure_use(&live, &sources, &shown, now);
         row.figures.cores_mean = used.cores_mean.and_then(rounded);
         row.figures.cores_peak = used.cores_peak.and_then(rounded);
         row.figures.memory_peak_bytes = used.memory_peak.and_then(rounded);
-        let span = (found.began, found.ended.unwrap_or(now));
-        let read_steps = runs::steps(&live, &sources, &found, span);
+        let span = (shown.began, shown.ended.unwrap_or(now));
+        let read_steps = runs::steps(&live, &sources, &shown, span);
         row.row.curves = Some(curves(&measured, span, &read_steps));
         let steps = markers::steps::steps(&read_steps);
         row.row.steps = steps.map(|of| RunSteps { step: of.step, per_second: of.per_second.and_then(rounded) });
         let own = |source: &&Arc<Source>| found.processes.iter().any(|process| process.source == source.name);
         let machines: Vec<Arc<Source>> = sources.iter().filter(own).cloned().collect();
         row.row.drivers = Some(runs::drivers(&machines));
-        // For an ended run the values at that time count; for one without samples all of its stored summary.
-        let sees = |key: &str| reader_again.scope().sees(key);
+        if is_link {
+            clear_hidden(&mut row.figures, is_hidden);
+        }
+        // For an ended run the values at that time count; for one without samples all of its stored summary. That is of
+        // the whole run, with all charts.
+        let is_whole = shown.began == found.began && shown.ended == found.ended;
+        let is_whole = is_whole && !runs::charts().any(|chart| scope.hides(chart));
+        let sees = |key: &str| (!is_link || is_whole) && reader_again.scope().sees(key);
         if found.ended.is_some()
             && measured.measures.is_empty()
             && let Some(kept) = theirs.runs.kept.summary(&found.id, sees)

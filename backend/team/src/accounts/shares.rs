@@ -277,8 +277,9 @@ impl Accounts {
         Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
     }
 
-    /// The machines that a query names, and those of its run, alert or finding, by id; without any those of the team. A link shows machines of its own team
-    /// only. So that team's admins can list and revoke it, and it ends with its creator's membership there.
+    /// The machines that a query names, and those of its run, alert or finding, by id; those of the team where the query
+    /// names neither. A link shows machines of its own team only. So that team's admins can list and revoke it, and it
+    /// ends with its creator's membership there.
     async fn chosen(
         &self,
         on: &mut Connection,
@@ -309,6 +310,11 @@ impl Accounts {
             if !ids.contains(&found.id) {
                 ids.push(found.id);
             }
+        }
+        if ids.is_empty() && pairs.iter().any(|(name, _)| ["run", "alert", "finding"].contains(name)) {
+            return Err(Denied::invalid(
+                "this view is of one object, but its machines are unknown; name them by source=NAME",
+            ));
         }
         if ids.is_empty() {
             ids = grants::list(on, &team.id).await?.into_iter().map(|source| source.id).collect();

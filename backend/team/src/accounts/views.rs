@@ -229,6 +229,14 @@ impl Accounts {
         Ok(self.shown_view(by, row))
     }
 
+    /// The query of a saved or built-in view that a principal sees.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`].
+    pub async fn query_of_view(&self, by: &Principal, id: &str) -> Result<String, Denied> {
+        Ok(self.seen_view(&mut *self.read().await?, by, id).await?.query)
+    }
+
     /// The named team, else the only one of the principal.
     pub(super) async fn own_team(
         &self,

@@ -238,6 +238,12 @@ impl FindingRegistry {
         Some(entry.machines.values().cloned().collect())
     }
 
+    /// A finding by its id; None for an unknown id, or a finding that is not visible.
+    pub fn one(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<Finding> {
+        let inner = self.inner();
+        inner.known(id).filter(|entry| entry.is_seen(&sees)).map(|entry| entry.finding.clone())
+    }
+
     /// Dismissals since the last call, to be written.
     pub(super) fn take_dismissals(&self) -> Vec<FindingEntry> {
         let mut inner = self.inner();

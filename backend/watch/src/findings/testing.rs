@@ -18,6 +18,7 @@ pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Find
         sentence: format!("{source} is wrong since {{since}}"),
         sentence_template: None,
         next: String::new(),
+        user: None,
         evidence: Vec::new(),
         changed: Vec::new(),
         because: None,

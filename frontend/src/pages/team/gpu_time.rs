@@ -97,7 +97,8 @@ pub fn GpuTimeCard() -> impl IntoView {
 /// The form that changes the limit of a team.
 fn limit_form(team: &str, present: Option<u64>) -> Form {
     let present = present.map_or_else(String::new, |hours| hours.to_string());
-    let words = "At 85 % and at 100 % an alert fires. Jobs continue above the limit. Leave it empty to remove the limit.";
+    let words =
+        "At 85 % and at 100 % an alert fires. Jobs continue above the limit. Leave it empty to remove the limit.";
     Form::ask("gpu-hours", "Monthly limit of GPU-hours".into(), words, "PATCH", format!("api/v1/teams/{team}"))
         .with("Save", vec![("gpu_hours", "GPU-hours in a month (UTC)", FieldInput::Text(present))])
         .writing(|typed| {

@@ -115,6 +115,7 @@ mod tests {
             sentence: String::new(),
             sentence_template: None,
             next: String::new(),
+            user: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: because.map(String::from),

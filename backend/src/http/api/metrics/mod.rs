@@ -49,7 +49,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
             if !values.gather(&app.live) {
                 let mut own = String::new();
                 super::gpus::rows(&app, &reader, &mut own);
-                runs::rows(&app, &reader, &mut own);
+                runs::rows(&app, &asker, &reader, &mut own);
                 findings::rows(&app.findings, &reader, &mut own, open);
                 health(&app, &mut own, open);
                 let (catalog, current) = std::mem::take(values).end();

@@ -3,6 +3,8 @@
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
+use crate::http::admit::Asker;
+use crate::http::names::HiddenNames;
 use shared::run::Run;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,9 +18,16 @@ pub(super) const RUN_INFO: &str = "A training job that has not ended.";
 pub(super) const RANK_RUN: &str = "The run of a rank.";
 pub(super) const GPU_RUN: &str = "The run and the rank that hold a GPU.";
 
-/// The rows of the runs that have not ended.
-pub(super) fn rows(app: &App, reader: &Reader, text: &mut String) {
-    written(&app.runs.open(&app.live, &reader.sources()).take(MAX_RUNS).collect::<Vec<_>>(), text);
+/// The rows of the runs that have not ended, without the users whose names are hidden.
+pub(super) fn rows(app: &App, asker: &Asker, reader: &Reader, text: &mut String) {
+    let names = HiddenNames::from_asker(app, asker);
+    let shown = |mut run: Arc<Run>| {
+        if names.as_ref().is_some_and(|names| names.hides_run(&run)) {
+            Arc::make_mut(&mut run).about.user = None;
+        }
+        run
+    };
+    written(&app.runs.open(&app.live, &reader.sources()).take(MAX_RUNS).map(shown).collect::<Vec<_>>(), text);
 }
 
 fn written(open: &[Arc<Run>], text: &mut String) {

@@ -188,6 +188,10 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     // A link of the hub admin in a team shows machines of that team only.
     let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2"), &[]).await.expect_err("not main's");
     assert_eq!(denied.status(), 400);
+    for object in ["run=r1", "alert=a1", "finding=f1"] {
+        let denied = accounts.add_share(&mike, Some("other"), &live(&format!("w=5m&{object}")), &[]).await;
+        assert_eq!(denied.expect_err("of unknown machines").status(), 400, "{object}: never all of the team's");
+    }
 }
 
 #[tokio::test]
