@@ -16,7 +16,7 @@ use collectors::{Entry, Options, Part, Roots, monitor};
 use shared::catalog::{Chart, Metric, MetricDef};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -124,6 +124,8 @@ struct Sampler {
     no_thread: Throttle,
     /// The last known version of the GPUs' facts.
     gpus: u64,
+    /// Other machines that were told of recently, by host name.
+    told: BTreeMap<String, others::ToldMachine>,
     values: Vec<f64>,
 }
 
@@ -131,6 +133,7 @@ struct Sampler {
 pub fn run(live: Arc<Live>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
     let interval = plan.interval;
     let mut sampler = Sampler::new(live, source, plan);
+    sampler.lose_earlier();
     sampler.open_all();
     // Time for the collectors to open, so that the first tick is immediate and complete.
     sampler.settle(Duration::from_millis(200));
@@ -228,6 +231,7 @@ impl Sampler {
             clock_steps: 0,
             no_thread: Throttle::new(),
             gpus: 0,
+            told: BTreeMap::new(),
             values: Vec::new(),
             plan,
             live,
@@ -519,7 +523,7 @@ impl Sampler {
         drop(store);
         self.live.append(self.source, t, clock_step, &self.values);
         self.live.announce(&[self.source]);
-        self.append_others(t, clock_step);
+        self.append_others(t, steady, clock_step);
     }
 
     fn retry(&mut self, now: Duration) {

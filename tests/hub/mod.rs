@@ -14,6 +14,8 @@ mod fallback;
 mod findings;
 mod forgery;
 #[cfg(target_os = "linux")]
+mod found;
+#[cfg(target_os = "linux")]
 mod full_disk;
 mod healing;
 mod hostile;

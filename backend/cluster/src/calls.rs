@@ -133,8 +133,8 @@ impl Cluster {
                 None => CallReply::NotHere,
             },
             Call::Ask { source, what } => match self.held_here(&source) {
-                // The hub's own machine has no agent.
-                Some(id) if self.others.own.as_ref() == Some(&source) => {
+                // The hub's own machine and those of its endpoints have no agent.
+                Some(id) if self.others.is_own(&source, Some(id)) => {
                     let (live, runs) = (self.others.live.clone(), self.runs.clone());
                     let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, &runs, what)).await;
                     CallReply::Said(read.unwrap_or_default(), 0)

@@ -161,7 +161,12 @@ impl Cluster {
     /// have no holder.
     async fn settle(&self) {
         let (others, linked) = (&self.others, self.ingest.linked());
-        others.holders.known().mine.retain(|source, _| linked.contains(source) || Some(source) == others.own.as_ref());
+        let mut gone: Vec<String> = others.holders.known().mine.keys().cloned().collect();
+        gone.retain(|key| {
+            let source = others.live.store().named(key);
+            !linked.contains(key) && !others.is_own(key, source)
+        });
+        others.holders.known().mine.retain(|key, _| !gone.contains(key));
         let mut unwritten = Vec::new();
         for source in linked {
             match others.holders.judge(&source, &others.id) {
@@ -171,7 +176,8 @@ impl Cluster {
             }
         }
         // Two hubs on one machine both measure it; the first to write it down holds it.
-        unwritten.extend(others.own.clone().filter(|own| others.holders.find(own).is_none_or(|held| !held.alive)));
+        let is_free = |own: &String| others.holders.find(own).is_none_or(|held| !held.alive);
+        unwritten.extend(others.all_own().into_iter().filter(is_free));
         for source in unwritten {
             let _ = others.put(&source).await;
         }
@@ -189,7 +195,7 @@ impl Cluster {
         let sources = self.others.live.store().sources();
         for source in sources {
             let holder = match known.get(&source.key) {
-                _ if Some(&source.key) == self.others.own.as_ref() => Holder::Here,
+                _ if self.others.is_own(&source.key, Some(source.id)) => Holder::Here,
                 Some(held) if held.hub == self.others.id => Holder::Here,
                 Some(held) if held.alive => Holder::There,
                 _ => Holder::Nobody,

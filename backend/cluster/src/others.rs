@@ -47,6 +47,19 @@ impl Others {
         })
     }
 
+    /// Whether this hub measures a machine itself, or an endpoint that it scrapes tells of it.
+    pub(super) fn is_own(&self, key: &str, source: Option<SourceId>) -> bool {
+        self.own.as_deref() == Some(key) || source.is_some_and(|source| self.live.is_found(source))
+    }
+
+    /// The machines for which [`is_own`](Self::is_own) holds and that have samples now.
+    pub(super) fn all_own(&self) -> Vec<String> {
+        let found = self.live.found().borrow().clone();
+        let store = self.live.store();
+        let keys = found.iter().filter_map(|machine| Some(store.source(machine.source)?.0.key.clone()));
+        self.own.clone().into_iter().chain(keys).collect()
+    }
+
     /// Changes rows that take no part in authorization.
     pub(super) async fn written(
         &self,

@@ -12,5 +12,5 @@ mod processes;
 pub use gpus::GpuNumbers;
 pub use job_values::{JobProcess, JobValue, JobValues, TakenValues};
 pub use kernels::{Kernel, KernelEnd, KernelEndListener, KernelSample, Kernels, MemoryWarning, NoKernel, ReadKernels};
-pub use others::{OtherMachine, OtherMachines};
+pub use others::{MAX_MACHINES as MAX_OTHER_MACHINES, OtherMachine, OtherMachines};
 pub use processes::{GpuUse, Processes, RankProcess};

@@ -16,6 +16,10 @@ use tokio::runtime::Handle;
 /// Reason why a hub's submission is refused that names a process of the machine.
 const NAMES_PROCESS: &str = "pid, kernel, phase and by are of a process of the machine; send them to the agent there";
 
+/// Reason why a submission for a machine is refused that only an endpoint tells of.
+const FOUND: &str =
+    "an endpoint tells of this machine, and no agent runs there; start one there, or name another machine";
+
 fn refused<T>(kind: RefusalKind, sentence: impl Into<String>) -> Result<T, RefusedSubmission> {
     Err(RefusedSubmission { kind, sentence: sentence.into() })
 }
@@ -49,6 +53,9 @@ pub fn store(
     runs: &RunRegistry,
     submission: Submission,
 ) -> Result<SubmissionResult, RefusedSubmission> {
+    if live.is_found(source) {
+        return refused(RefusalKind::Conflict, FOUND);
+    }
     let Submission { by, user, nonce: _, body } = submission;
     match body {
         SubmissionBody::Run { id, new } => match Report::begin(*new, id, (user, by)) {

@@ -22,7 +22,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let mut jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
     let links = Links::new(&config, &live, source, &jobs.runs);
     let remote = remote_writer(&config, &live, None);
-    let work = machine::sampling(&config, &live, source, &[], None);
+    let work = machine::sampling(&config, &live, source, &[], Some(machine::others(&config)));
     jobs.follow(&config, &live, &stop);
     // It is reached only by users who may open its data folder.
     let asked = control.map(|control| {

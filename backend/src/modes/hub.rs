@@ -2,7 +2,7 @@
 
 use super::jobs::Jobs;
 use super::machine::{KnownSources, OF_JOBS};
-use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
+use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, found, idle, machine, sent, serve, socket_of};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -196,8 +196,8 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     }
     let changed = accounts.sources_changed();
     let Some((list, known)) = known_sources(&config, &accounts, &folder).await else { return };
-    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
-    let Some((live, archive, source)) = found else { return };
+    let opened = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
+    let Some((live, archive, source)) = opened else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let others = bus.map(|bus| Others::new(bus, called(port), own, live.clone(), &accounts));
     let asked_others = others.clone().map(|others| others as Arc<dyn OtherHubs>);
@@ -244,13 +244,13 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     };
     let rules = (config.agent_limits.keep_rules(), cluster.is_some());
     let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), list, rules, changed));
-    let others = accounts.clone();
-    let looking = tokio::spawn(async move { others.look_for_others().await });
+    let looking = tokio::spawn(found::follow_sources(live.clone(), accounts.clone(), serving.stop.clone()));
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
     let mut farewell = tokio::spawn(let_go(asked, ingest, live.clone(), over));
     match source {
         Some(source) => {
-            serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS, None)).await
+            let others = Some(machine::others_of_hub(&config));
+            serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS, others)).await
         }
         None => serve(&config, served, serving, idle).await,
     }

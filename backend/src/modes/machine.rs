@@ -118,8 +118,7 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
     let links = Links::new(&config, &live, source, &jobs.runs).serve(None, serving.stop.clone());
-    let others = config.hubs.is_empty().then(others);
-    let work = sampling(&config, &live, source, &[], others);
+    let work = sampling(&config, &live, source, &[], Some(others(&config)));
     let served = Served::alone(live, Some(archive), jobs);
     let served = match folder {
         Some(folder) => served.with_sockets_of(&folder),
@@ -140,14 +139,28 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
-    let work = sampling(config, &live, source, &[], Some(others()));
+    let work = sampling(config, &live, source, &[], Some(others(config)));
     serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
 }
 
-/// Other machines that an endpoint tells of. Each gets a source on a server that has no hub; agents and hubs have one of
-/// this machine only, because a source belongs to a team.
-fn others() -> Arc<OtherMachines> {
-    Arc::new(OtherMachines::new(collectors::host_name()))
+/// Other machines that an endpoint tells of. Each gets a source, and links of its own to hubs.
+pub(super) fn others(config: &Config) -> Arc<OtherMachines> {
+    Arc::new(OtherMachines::new(own_names(config), String::new()))
+}
+
+/// The same of a hub, on which sources of agents and of other hubs stand, too.
+pub(super) fn others_of_hub(config: &Config) -> Arc<OtherMachines> {
+    Arc::new(OtherMachines::new(own_names(config), format!("{}{OF_HUB}", name())))
+}
+
+/// Separates the name of a hub's machine from a host that an endpoint told it of; no host name has it.
+const OF_HUB: char = ':';
+
+/// The names under which an endpoint may tell of this machine. In a container the host name is that of the container.
+fn own_names(config: &Config) -> impl Iterator<Item = String> {
+    let node = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
+    let at_hubs = config.hubs.iter().filter_map(|hub| hub.name.clone());
+    collectors::host_name().into_iter().chain(node).chain(at_hubs)
 }
 
 /// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`. Without

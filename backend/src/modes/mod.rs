@@ -5,6 +5,7 @@
 pub mod agent;
 mod bind;
 pub mod demo;
+mod found;
 pub mod hub;
 mod jobs;
 pub mod links;

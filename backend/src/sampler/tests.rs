@@ -441,3 +441,36 @@ fn a_late_wake_is_stamped_with_its_boundary_and_never_twice() {
     assert_eq!(next(2_701), None);
     assert_eq!(next(3_701), Some(Beat { t: 1_700_000_004_000, clock_step: false, missed: 0 }));
 }
+
+#[test]
+fn another_machine_is_found_while_it_is_told_of_and_begins_a_life_each_time() {
+    let mut sampler = sampler(vec![&COUNTS]);
+    let others = Arc::new(inventory::OtherMachines::new(["here".to_string()], "here:".into()));
+    sampler.plan.options.others = Some(others.clone());
+    let earlier = sampler.live.store().add_source("here:node-z".into(), 1_000, Vec::new());
+    let stranger = sampler.live.store().add_source("node-b".into(), 1_000, Vec::new());
+    sampler.lose_earlier();
+    let live = sampler.live.clone();
+    let word = |source| live.source(source).connection_state().0.as_str();
+    assert_eq!((word(earlier), word(stranger), live.is_found(stranger)), ("unreachable", "live", false));
+    let mut tick = |second: u64, told: bool| {
+        let at = Duration::from_secs(second);
+        if told && others.admits("node-b", at) {
+            others.tell("node-b", Duration::ZERO, (&shared::catalog::gpu::TEMP, "0".into(), 40.0));
+        }
+        sampler.tick(1_700_000_000_000 + second as i64 * 1_000, at, false);
+        live.found().borrow().iter().map(|machine| (machine.source, machine.host.clone())).collect::<Vec<_>>()
+    };
+    let found = tick(0, true);
+    let source = live.store().named("here:node-b").expect("a source of its own");
+    assert_eq!(found, [(source, "node-b".to_string())]);
+    let life = live.store().life(source);
+    assert!(life > 0 && live.is_found(source) && live.store().ticks_after(source, 0) == 1);
+    assert_eq!(live.store().ticks_after(stranger, 0), 0, "a page writes to no source of another origin");
+    assert_eq!((tick(10, false).len(), word(source)), (1, "live"));
+    assert_eq!((tick(11, false).len(), word(source)), (0, "unreachable"));
+    assert_eq!((tick(12, true).len(), word(source)), (1, "live"));
+    assert!(live.store().life(source) > life);
+    live.store().remove_sources(["here:node-b".to_string()]);
+    assert_eq!((tick(13, true).len(), tick(14, true).len()), (0, 0), "a removed one does not come back");
+}

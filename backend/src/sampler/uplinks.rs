@@ -7,11 +7,13 @@ use shared::series::SeriesId;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Sampler {
-    /// State of each link as values. Links have their numbers of the configuration.
+    /// State of each link of this machine as values. Links have their numbers of the configuration.
     pub(super) fn uplinks(&mut self) -> Vec<(SeriesId, f64)> {
         let live = self.live.clone();
         let mut values = Vec::new();
-        for (number, link) in live.uplinks().iter().enumerate() {
+        let mut links = live.uplinks();
+        links.retain(|link| link.source == self.source);
+        for (number, link) in links.iter().enumerate() {
             let lag = live.lag(link);
             let (counts, is_live) = (&link.counts, link.status().word == "live");
             let seconds = |ms: Option<i64>| ms.map(|ms| ms as f64 / 1_000.0);

@@ -5,6 +5,7 @@ mod columns;
 mod connection_states;
 mod elsewhere;
 mod fills;
+mod found;
 mod hidden;
 mod lock;
 mod minutes;
@@ -21,6 +22,7 @@ pub use append::NewTick;
 pub use columns::{RowColumns, rows_over_time};
 pub use connection_states::KnownIndex;
 pub use elsewhere::Holder;
+pub use found::FoundMachine;
 pub use lock::StoreGuard;
 pub use outgoing::Outgoing;
 pub use overview::{CellsElsewhere, Overview, OverviewPlace};
@@ -95,6 +97,8 @@ pub struct Live {
     elsewhere: Mutex<HashMap<SourceId, Arc<CellsElsewhere>>>,
     /// Connections to hubs.
     uplinks: Mutex<Vec<Arc<UplinkState>>>,
+    /// Machines that endpoints scraped here tell of.
+    found: watch::Sender<Arc<Vec<FoundMachine>>>,
     /// Time of the last check for late sources, by the steady clock, milliseconds.
     looked: AtomicU64,
     /// Counters of data sent to viewers, for the server's own metrics.
@@ -140,6 +144,7 @@ impl Live {
             overviews: Overviews::default(),
             elsewhere: Mutex::default(),
             uplinks: Mutex::default(),
+            found: watch::Sender::default(),
             looked: AtomicU64::default(),
             counts: StreamCounts::default(),
             boot,

@@ -55,11 +55,29 @@ impl Evidence {
         }
     }
 
+    /// Evidence for a machine that an endpoint tells of under this host name: hashes of this machine's and of the name. So
+    /// a hub recognizes it by the same rules as this one, if this process has kept no identity.
+    pub fn of_found(&self, host: &str) -> Self {
+        let of = |own: [u8; 32]| Sha256::new().chain_update(own).chain_update(host).finalize().into();
+        let machine = self.machine.map(of);
+        Evidence {
+            machine,
+            boot: None,
+            links: machine.into_iter().collect(),
+            host: host.into(),
+            container: self.container,
+        }
+    }
+
+    /// Its host name as a label.
+    pub fn host_label(&self) -> Option<(String, String)> {
+        (!self.host.is_empty()).then(|| ("host.name".to_string(), self.host.clone()))
+    }
+
     /// Labels of the machine itself, with OpenTelemetry's names.
     pub fn labels(&self, facts: &[(String, String)]) -> Vec<(String, String)> {
         let fact = |word: &str| facts.iter().find(|(known, _)| known == word).map(|(_, value)| value.clone());
         let all = [
-            ("host.name", Some(self.host.clone()).filter(|host| !host.is_empty())),
             ("host.arch", fact("architecture")),
             ("os.type", Some(std::env::consts::OS.to_string())),
             ("host.gpu.model", fact("gpus")),
@@ -67,7 +85,8 @@ impl Evidence {
             ("slurm.cluster", variable("SLURM_CLUSTER_NAME")),
             ("container", self.container.then(|| "true".to_string())),
         ];
-        all.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))).collect()
+        let all = all.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?)));
+        self.host_label().into_iter().chain(all).collect()
     }
 }
 
@@ -102,5 +121,19 @@ mod tests {
         assert!(!hex::encode(evidence.links[0]).contains("5254"));
         write("etc/machine-id", "uninitialized\n");
         assert_eq!(Evidence::read(&machine).machine, None);
+    }
+
+    #[test]
+    fn a_machine_of_an_endpoint_is_told_by_this_one_and_its_name() {
+        let own = Evidence { machine: Some([7; 32]), boot: Some([8; 32]), host: "here".into(), ..Evidence::default() };
+        let (one, other) = (own.of_found("node-b"), own.of_found("node-c"));
+        assert_eq!((one.machine, &one.links), (own.of_found("node-b").machine, &own.of_found("node-b").links));
+        assert!(one.machine.is_some() && one.machine != own.machine && one.machine != other.machine);
+        assert_eq!(
+            (one.boot, one.links.len(), one.host_label()),
+            (None, 1, Some(("host.name".into(), "node-b".into())))
+        );
+        let unknown = Evidence::default().of_found("node-b");
+        assert!(unknown.machine.is_none() && unknown.links.is_empty());
     }
 }

@@ -112,6 +112,17 @@ fn skew(headers: &HeaderMap) -> Option<i64> {
 /// Pairs of name and value.
 pub(super) type TextPairs = Vec<(String, String)>;
 
+/// Origin of a link's samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This process measures the machine.
+    Measured,
+    /// An endpoint that this process scrapes tells of the machine: nothing of ours runs there.
+    Found,
+    /// A hub relays another machine.
+    Relayed,
+}
+
 /// The constant parts of a link's hello.
 pub(super) struct Introduction {
     pub instance: u64,
@@ -122,18 +133,27 @@ pub(super) struct Introduction {
     pub labels: Vec<(String, String)>,
     /// Nothing is stored on disk.
     pub memory: bool,
-    /// A hub relays another machine over this link.
-    pub relayed: bool,
+    /// Where the samples come from.
+    pub origin: Origin,
     /// Version of the program that measures.
     pub version: String,
 }
 
 impl Introduction {
+    /// Operating system and processor of the machine, if they are known.
+    pub fn platform(&self) -> Option<String> {
+        (self.origin == Origin::Measured).then(|| format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH))
+    }
+
     /// Host name, facts and labels in the form that a hub accepts.
     pub fn facts(&self, live: &Live, source: SourceId) -> (TextPairs, TextPairs) {
         let all = live.store().source(source).map(|(s, _)| s.facts.clone()).unwrap_or_default();
         let fits = |text: &String| text.len() <= MAX_FACT_BYTES && is_text(text);
-        let own = if self.relayed { live.source(source).labels() } else { self.evidence.labels(&all) };
+        let own = match self.origin {
+            Origin::Measured => self.evidence.labels(&all),
+            Origin::Found => self.evidence.host_label().into_iter().collect(),
+            Origin::Relayed => live.source(source).labels(),
+        };
         let mut labels: Vec<(String, String)> = own.into_iter().filter(|(key, value)| is_label(key, value)).collect();
         labels.retain(|(key, _)| self.labels.iter().all(|(given, _)| given != key));
         labels.extend(self.labels.iter().cloned());
@@ -151,7 +171,10 @@ impl Introduction {
             let seq = store.state(source).map_or(0, |state| state.seq());
             // An agent also offers damaged blocks, because their intact part exists only here. A relaying hub does not:
             // it requests the whole block from the agent again.
-            let runs = if self.relayed { store.runs(source) } else { store.runs_with_damaged(source) };
+            let runs = match self.origin {
+                Origin::Relayed => store.runs(source),
+                Origin::Measured | Origin::Found => store.runs_with_damaged(source),
+            };
             (interval, seq, store.last_record(source), store.life(source), runs)
         };
         AgentHello {

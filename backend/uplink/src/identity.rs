@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 /// The name of the file.
 pub const AGENT_FILE: &str = "agent.json";
 /// Maximum size: ours is far shorter, so a longer file is rejected.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 64 << 20;
+/// Maximum number of identities at one hub of machines that endpoints told of. Above it the oldest are dropped; such a
+/// machine joins again when it is told of.
+const MAX_FOUND: usize = 1_024;
+/// Separates a hub's address from the host of such a machine; no address has it.
+const FOUND: char = '#';
 /// Maximum number of lives with other numbers in the hub; above it the oldest are dropped.
 const MAX_SHIFTS: usize = 64;
 
@@ -30,7 +35,7 @@ pub(super) struct Shift {
 /// Identity of this agent at a hub. Its debug form omits the key.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct AgentIdentity {
-    /// The hub's first address.
+    /// The hub's first address; for a machine that an endpoint tells of, see [`of_found`].
     pub hub: String,
     /// ID of the source.
     pub source: String,
@@ -83,11 +88,29 @@ pub(super) fn mark(join: &str) -> String {
     hex::encode(&Sha256::digest(join.as_bytes())[..8])
 }
 
+/// The key of the identity of a machine that an endpoint tells of under this host name.
+pub(super) fn of_found(hub: &str, host: &str) -> String {
+    format!("{hub}{FOUND}{host}")
+}
+
 #[derive(Default, Serialize, Deserialize)]
 struct Content {
     /// Random number of the folder.
     folder: u64,
     hubs: Vec<AgentIdentity>,
+}
+
+impl Content {
+    /// Drops the oldest identities at a hub above the limit.
+    fn bound(&mut self, hub: &str) {
+        let found = |known: &AgentIdentity| known.hub.split_once(FOUND).is_some_and(|(of, _)| of == hub);
+        let mut more = self.hubs.iter().filter(|known| found(known)).count().saturating_sub(MAX_FOUND);
+        self.hubs.retain(|known| {
+            let is_dropped = more > 0 && found(known);
+            more -= usize::from(is_dropped);
+            !is_dropped
+        });
+    }
 }
 
 /// The file, and its content.
@@ -142,7 +165,9 @@ impl AgentFile {
     pub(super) fn keep(&self, known: AgentIdentity) {
         let mut content = self.content();
         content.hubs.retain(|old| old.hub != known.hub);
+        let hub = known.hub.split(FOUND).next().unwrap_or_default().to_string();
         content.hubs.push(known);
+        content.bound(&hub);
         self.write(&content);
     }
 
@@ -259,6 +284,24 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn machines_of_endpoints_are_kept_beside_the_own_one_and_the_oldest_above_the_limit_are_dropped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = AgentFile::open(Some(folder.path()), 7).expect("none yet");
+        file.keep(known("https://a"));
+        let host = |at: usize| of_found("https://a", &format!("node-{at}"));
+        {
+            let mut content = file.content();
+            content.hubs.extend((0..MAX_FOUND).map(|at| known(&host(at))));
+            let shift = Shift { first: u64::MAX / 2, last: u64::MAX / 2, add: u64::MAX / 2 };
+            content.hubs.iter_mut().for_each(|known| known.shifts = vec![shift; MAX_SHIFTS]);
+        }
+        file.keep(known(&host(MAX_FOUND)));
+        let file = AgentFile::open(Some(folder.path()), 8).expect("the longest is read");
+        assert!(file.knows("https://a") && file.knows(&host(1)) && file.knows(&host(MAX_FOUND)));
+        assert!(!file.knows(&host(0)));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use walk::{Step, json, report, walk_all};
 use crate::settings::{HubEntry, KeyFrom, UplinkSettings};
 use again::Again;
 use evidence::Evidence;
-use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
+use hello::{Introduction, LinkSocket, NO_KEY, Origin, UplinkEnd};
 use identity::{AgentIdentity, Shift, mark};
 use jobs::runs::RunRegistry;
 use join::Joining;
@@ -55,7 +55,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use stream::live::{Live, UplinkState, UplinkStatus};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// Pause between attempts after a refusal that only a person can resolve.
@@ -101,7 +102,11 @@ pub enum LinkState {
 /// The link to one hub. It retries until it is [stopped](Uplink::stop).
 pub struct Uplink {
     hub: HubEntry,
+    /// The key of our identity in the file: the hub's address, and the host for one that an endpoint tells of.
+    identity: String,
     road: Road,
+    /// For a machine that an endpoint tells of.
+    beside: Option<Beside>,
     file: Arc<AgentFile>,
     live: Arc<Live>,
     source: SourceId,
@@ -117,6 +122,14 @@ pub struct Uplink {
     welcomed: AtomicBool,
     /// The same ID in each attempt to join, so that a lost response creates no second machine.
     request: Mutex<String>,
+}
+
+/// Conditions for the link of a machine that an endpoint tells of.
+struct Beside {
+    /// The link of this process's own machine to the same hub. That one joins first.
+    own: watch::Receiver<LinkState>,
+    /// Limits how many such links connect at once.
+    turns: Arc<Semaphore>,
 }
 
 /// A random number.
@@ -168,28 +181,71 @@ impl Uplink {
                 evidence: evidence.clone(),
                 labels: hub.labels.clone(),
                 memory: settings.memory,
-                relayed: false,
+                origin: Origin::Measured,
                 version: env!("CARGO_PKG_VERSION").into(),
             };
-            let shown = Arc::new(UplinkState::new(hub.url().to_string(), source, started));
-            live.add_uplink(shown.clone());
-            Ok(Arc::new(Uplink {
-                road: Road::new(hub, &settings.proxies)?,
-                hub: hub.clone(),
-                file: file.clone(),
-                live: live.clone(),
-                source,
-                runs: runs.clone(),
-                told: Arc::new(told),
-                state: watch::Sender::new(LinkState::Starting),
-                shown,
-                stop: watch::Sender::new(false),
-                anew: AtomicBool::new(settings.new_identity),
-                welcomed: AtomicBool::new(false),
-                request: Mutex::new(new_request()),
-            }))
+            Self::new(settings, (hub, hub.url().to_string()), (live, source, runs), file, told, None)
         };
         settings.hubs.iter().map(uplink).collect()
+    }
+
+    /// Prepares the link of a machine that an endpoint tells of under this host name, to the hub of this machine's `own`
+    /// link. It has an identity of its own there. `turns` limits how many such links connect at once.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn of_found(
+        settings: &UplinkSettings,
+        own: &Uplink,
+        (source, host): (SourceId, &str),
+        turns: &Arc<Semaphore>,
+    ) -> Result<Arc<Uplink>, String> {
+        let told = Introduction {
+            instance: random(),
+            folder: own.file.folder(),
+            started: own.live.clock.wall(),
+            evidence: own.told.evidence.of_found(host),
+            labels: Vec::new(),
+            memory: settings.memory,
+            origin: Origin::Found,
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        // The name and the labels are those of this machine.
+        let hub = HubEntry { name: None, labels: Vec::new(), ..own.hub.clone() };
+        let identity = identity::of_found(&own.url(), host);
+        let beside = Beside { own: own.state(), turns: turns.clone() };
+        Self::new(settings, (&hub, identity), (&own.live, source, &own.runs), &own.file, told, Some(beside))
+    }
+
+    fn new(
+        settings: &UplinkSettings,
+        (hub, identity): (&HubEntry, String),
+        (live, source, runs): (&Arc<Live>, SourceId, &Arc<RunRegistry>),
+        file: &Arc<AgentFile>,
+        told: Introduction,
+        beside: Option<Beside>,
+    ) -> Result<Arc<Uplink>, String> {
+        let road = Road::new(hub, &settings.proxies)?;
+        let host = (told.origin == Origin::Found).then(|| told.evidence.host.clone());
+        let shown = Arc::new(UplinkState::new(hub.url().to_string(), (source, host), told.started));
+        live.add_uplink(shown.clone());
+        Ok(Arc::new(Uplink {
+            road,
+            hub: hub.clone(),
+            identity,
+            beside,
+            file: file.clone(),
+            live: live.clone(),
+            source,
+            runs: runs.clone(),
+            told: Arc::new(told),
+            state: watch::Sender::new(LinkState::Starting),
+            shown,
+            stop: watch::Sender::new(false),
+            anew: AtomicBool::new(settings.new_identity),
+            welcomed: AtomicBool::new(false),
+            request: Mutex::new(new_request()),
+        }))
     }
 
     /// The address of the hub.
@@ -202,18 +258,25 @@ impl Uplink {
         self.state.subscribe()
     }
 
-    /// Connects and serves until it is stopped. If the task ends for another reason, it is restarted.
+    /// Connects and serves until it is stopped. If the task ends for another reason, it is restarted. Once this is
+    /// dropped, the link ends without a goodbye.
     pub async fn run(self: Arc<Self>) {
         loop {
-            let task = tokio::spawn(self.clone().keep_trying());
-            match task.await {
-                Ok(()) => return,
-                Err(error) => {
+            let mut task = JoinSet::new();
+            task.spawn(self.clone().keep_trying());
+            match task.join_next().await {
+                Some(Err(error)) => {
                     tracing::error!(hub = self.url(), "the link's task has failed and is started anew: {error}")
                 }
+                Some(Ok(())) | None => return,
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+    }
+
+    /// Removes it from the list of links. It is not used any more.
+    pub fn forget(&self) {
+        self.live.remove_uplink(&self.shown);
     }
 
     /// Sends the goodbye to the hub; returns soon, whatever the hub does.
@@ -283,7 +346,7 @@ impl Uplink {
     /// Handles a refusal: the pause before the next attempt, which may join again.
     fn refused(&self, code: u16, why: String) -> Duration {
         let key = self.key();
-        let known = self.file.known(&self.url());
+        let known = self.file.known(&self.identity);
         let other = |key: &String| known.as_ref().and_then(|known| known.join.as_ref()) != Some(&mark(key));
         let anew = match code {
             close::UNKNOWN | close::REPLACED | close::IN_USE | NO_KEY => key.is_ok(),
@@ -330,7 +393,18 @@ impl Uplink {
 
     /// Makes one attempt to connect, up to the hub's welcome.
     async fn prepare(&self, attempt: usize) -> Result<(serve::LinkParts, LinkSocket, Welcome), UplinkEnd> {
-        let known = match self.file.known(&self.url()).filter(|_| !self.anew.load(Relaxed)) {
+        let is_known = self.file.knows(&self.identity);
+        let _turn = match &self.beside {
+            Some(Beside { own, turns }) => {
+                if !is_known {
+                    // A join key for a few machines is for this one first. If the own link has ended, so will this one.
+                    let _ = own.clone().wait_for(|state| matches!(state, LinkState::Linked { .. })).await;
+                }
+                turns.acquire().await.ok()
+            }
+            None => None,
+        };
+        let known = match self.file.known(&self.identity).filter(|_| !self.anew.load(Relaxed)) {
             Some(known) => known,
             None => self.join(attempt).await?,
         };
@@ -393,7 +467,7 @@ impl Uplink {
     async fn join(&self, attempt: usize) -> Result<AgentIdentity, UplinkEnd> {
         let key = self.key().map_err(|why| UplinkEnd::Refused(NO_KEY, why))?;
         let evidence = &self.told.evidence;
-        let before = self.file.known(&self.url());
+        let before = self.file.known(&self.identity);
         let request = EnrolRequest {
             request: self.request.lock().clone(),
             name: self.hub.name.clone(),
@@ -401,7 +475,7 @@ impl Uplink {
             links: evidence.links.iter().map(hex::encode).collect(),
             host: evidence.host.clone(),
             container: evidence.container,
-            platform: Some(format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
+            platform: self.told.platform(),
             version: Some(env!("CARGO_PKG_VERSION").into()),
         };
         let url = self.road.url(attempt);
@@ -411,7 +485,7 @@ impl Uplink {
                 // Samples of an earlier identity remain with that machine.
                 let from = before.filter(|before| before.source != enrolled.source);
                 let known = AgentIdentity {
-                    hub: self.url(),
+                    hub: self.identity.clone(),
                     source: enrolled.source,
                     name: enrolled.name,
                     key: enrolled.key.reveal().into(),
@@ -451,13 +525,13 @@ impl Uplink {
             return;
         }
         self.show(&state);
-        let hub = self.url();
+        let (hub, machine) = (self.url(), self.shown.host.as_deref());
         match state {
             LinkState::Starting => {}
-            LinkState::Pending => tracing::info!(hub, "{PENDING}"),
-            LinkState::Linked { name, .. } => tracing::info!(hub, name, "connected"),
-            LinkState::Away(why) => tracing::warn!(hub, "not connected: {why}. It is tried again"),
-            LinkState::Refused(why) => tracing::warn!(hub, "refused: {why}"),
+            LinkState::Pending => tracing::info!(hub, machine, "{PENDING}"),
+            LinkState::Linked { name, .. } => tracing::info!(hub, machine, name, "connected"),
+            LinkState::Away(why) => tracing::warn!(hub, machine, "not connected: {why}. It is tried again"),
+            LinkState::Refused(why) => tracing::warn!(hub, machine, "refused: {why}"),
         }
     }
 
@@ -470,7 +544,7 @@ impl Uplink {
             LinkState::Away(why) => ("away", Some(why.clone())),
             LinkState::Refused(why) => ("refused", Some(why.clone())),
         };
-        let (name, source) = self.file.known(&self.url()).map(|known| (known.name, known.source)).unzip();
+        let (name, source) = self.file.known(&self.identity).map(|known| (known.name, known.source)).unzip();
         self.shown.stand(UplinkStatus { word, why, since: self.live.clock.wall(), name, source });
     }
 }

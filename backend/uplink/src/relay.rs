@@ -2,7 +2,7 @@
 
 use super::UplinkEnd;
 use super::evidence::Evidence;
-use super::hello::{Introduction, LinkSocket, greet};
+use super::hello::{Introduction, LinkSocket, Origin, greet};
 use super::identity::AgentIdentity;
 use super::road::Wire;
 use super::serve::{self, LinkParts};
@@ -36,7 +36,7 @@ pub async fn tell(
         evidence: Evidence { host: figures.host.unwrap_or_default(), ..Evidence::default() },
         labels: Vec::new(),
         memory: false,
-        relayed: true,
+        origin: Origin::Relayed,
         version: figures.version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").into()),
     });
     let known = AgentIdentity::of_relay(&key);
@@ -44,7 +44,7 @@ pub async fn tell(
         Ok(welcome) => welcome,
         Err(end) => return why(end),
     };
-    let shown = Arc::new(UplinkState::new(String::new(), source, live.clock.wall()));
+    let shown = Arc::new(UplinkState::new(String::new(), (source, None), live.clock.wall()));
     let link = LinkParts { live, source, runs, told, shifts: Vec::new(), spread: Duration::ZERO, shown };
     why(serve::serve(link, socket, &welcome, stop).await)
 }

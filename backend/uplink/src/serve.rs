@@ -5,7 +5,7 @@
 //! sends other messages: records, answers, and one part at a time of the requested history.
 
 use super::fill::{self, Answered, Size, Want};
-use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
+use super::hello::{Introduction, LinkSocket, Origin, UplinkEnd, goodbye, next};
 use super::identity::Shift;
 use super::names::TableTold;
 use super::reports;
@@ -434,7 +434,7 @@ impl Writer {
             let sends = |check: &&Check| {
                 check.id == SAMPLE_STORE && matches!(check.state, CheckState::Failed | CheckState::Partial)
             };
-            let relayed = self.link.told.relayed.then(|| {
+            let relayed = (self.link.told.origin == Origin::Relayed).then(|| {
                 let own = store.own_checks(self.link.source);
                 let of_hub = checks[own.len().min(checks.len())..].iter().filter(sends).cloned();
                 own.iter().cloned().chain(of_hub).collect()

@@ -58,6 +58,9 @@ pub struct UplinkList {
 pub struct UplinkRow {
     /// Address of the hub.
     pub hub: String,
+    /// Host of a scraped endpoint that the link is for; absent for this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// State of the link: `starting`, `pending`, `live`, `away` or `refused`.
     pub state: String,
     /// Reason, a sentence without a full stop.
@@ -65,7 +68,7 @@ pub struct UplinkRow {
     pub why: Option<String>,
     /// Since when.
     pub since: Seconds,
-    /// Name of this machine on the hub.
+    /// Name of the machine on the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The id that the hub gave it.

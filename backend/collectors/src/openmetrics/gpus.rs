@@ -25,6 +25,17 @@ type MetricPlace<'a> = (Option<&'a str>, u32, Option<u32>, &'static str);
 /// A sample under the name and labels that the page prints.
 type Printed<'a> = (&'static MetricDef, &'a str, f64);
 
+/// Result of adding a sample of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It counts.
+    Taken,
+    /// A driver here reports this GPU already.
+    Reported,
+    /// There is no room for its machine.
+    NoMachine,
+}
+
 /// The readings of one page.
 pub(super) struct GpuReadings<'a> {
     machines: &'a Machines,
@@ -46,21 +57,26 @@ impl<'a> GpuReadings<'a> {
         reading.host.as_deref().filter(|host| !others.is_own(host))
     }
 
-    /// Adds a sample of a GPU. Returns false for a GPU that a driver here reports already.
+    /// Adds a sample of a GPU at this time of the steady clock.
     pub(super) fn add(
         &mut self,
         numbers: &GpuNumbers,
         now: Duration,
         reading: &'a DcgmReading,
         printed: Printed<'a>,
-    ) -> bool {
+    ) -> Added {
         let host = self.elsewhere(reading);
+        if let (Some(host), Some(others)) = (host, &self.machines.others)
+            && !others.admits(host, now)
+        {
+            return Added::NoMachine;
+        }
         let number = match host {
             Some(_) => Some(reading.index),
             None => numbers.claim_scraped(&reading.identity, reading.index, reading.host.as_deref(), now),
         };
-        let Some(number) = number else { return false };
-        let Some(value) = reading.value(printed.2) else { return true };
+        let Some(number) = number else { return Added::Reported };
+        let Some(value) = reading.value(printed.2) else { return Added::Taken };
         let place = (host, number, reading.mig, reading.def.tag);
         let (_, one, pods) =
             self.all.entry(place).or_insert_with(|| (reading, OneReading::new(reading, value), Vec::new()));
@@ -68,22 +84,30 @@ impl<'a> GpuReadings<'a> {
             one.add(reading, value);
         }
         pods.push(printed);
-        true
+        Added::Taken
     }
 
     /// Puts the value of each metric. Different values of pods are none of the device's; each stands under the labels
     /// that the page prints.
     pub(super) fn put(self, out: &mut Out) {
         for ((host, number, _, _), (reading, one, printed)) in self.all {
+            let there = host.zip(self.machines.others.as_ref());
+            let tell = |def, instance, value| {
+                let (host, others) = there?;
+                others.tell(host, self.machines.every, (def, instance, value));
+                Some(())
+            };
             let Some(value) = one.value() else {
-                printed.into_iter().for_each(|(def, instance, value)| out.put(def, instance, value));
+                for (def, instance, value) in printed {
+                    tell(def, instance.to_string(), value).unwrap_or_else(|| out.put(def, instance, value));
+                }
                 continue;
             };
             let instance = reading.instance(number);
-            match (host, &self.machines.others) {
-                (Some(host), Some(others)) => others.tell(host, self.machines.every, (reading.def, instance, value)),
-                _ if reading.mig.is_none() => out.put(reading.def, number, value),
-                _ => out.put(reading.def, instance.as_str(), value),
+            match reading.mig {
+                _ if there.is_some() => drop(tell(reading.def, instance, value)),
+                None => out.put(reading.def, number, value),
+                Some(_) => out.put(reading.def, instance.as_str(), value),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::MAX_SERIES;
 use super::key::{Labels, Odd};
+use inventory::MAX_OTHER_MACHINES;
 use shared::unit::size;
 use std::fmt;
 
@@ -24,9 +25,11 @@ pub(super) enum Why {
     Odd,
     Again,
     Native,
+    Machines,
 }
 
-const ALL: [Why; 7] = [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd, Why::Again, Why::Native];
+const ALL: [Why; 8] =
+    [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd, Why::Again, Why::Native, Why::Machines];
 
 impl Why {
     /// Reason to drop a sample by its name and labels alone.
@@ -55,6 +58,10 @@ impl Why {
             }
             Why::Again => "of a series that the page already has: correct the exporter".into(),
             Why::Native => "that are native histograms: configure the exporter to print classic buckets too".into(),
+            Why::Machines => format!(
+                "of hosts over the limit of {MAX_OTHER_MACHINES} in an hour, or without a valid name: set the endpoint's \
+                `filters`, or scrape from several machines"
+            ),
         }
     }
 }

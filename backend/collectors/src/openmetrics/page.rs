@@ -6,7 +6,7 @@
 
 use super::dcgm::{self, DcgmReading};
 use super::filter::Filters;
-use super::gpus::{GpuReadings, Machines};
+use super::gpus::{Added, GpuReadings, Machines};
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
 use super::known::{KnownLine, KnownPages, Quantiles, Target};
@@ -62,8 +62,8 @@ impl Page {
             false => text::whole(page, false)?,
         }
         self.known.begin(out.at());
-        let counts = self.values_of(page)?;
-        self.put(out);
+        let mut counts = self.values_of(page)?;
+        self.put(page, out, &mut counts.left);
         Ok(counts)
     }
 
@@ -191,19 +191,23 @@ impl Page {
         Ok(at)
     }
 
-    fn put(&mut self, out: &mut Out) {
+    /// Puts the values of a page, and counts those whose machine has no room.
+    fn put(&mut self, page: &str, out: &mut Out, left: &mut Left) {
         let now = out.at();
         let here = || self.known.lines.iter().zip(&self.known.values).filter(|(_, value)| !value.is_nan());
         let hosts: BTreeSet<&str> = here().filter_map(|(line, _)| host_of(line)).collect();
         let mut gpus = GpuReadings::new(&self.machines, &hosts);
-        for (line, &value) in here() {
+        for (at, (line, &value)) in self.known.lines.iter().zip(&self.known.values).enumerate() {
             match &line.target {
+                _ if value.is_nan() => {}
                 Target::Series(def, instance) => out.put(def, &**instance, value),
                 Target::Dcgm(..) | Target::Gpu(..) if dcgm::is_sentinel(value) => {}
                 Target::Dcgm(def, instance) => out.put(def, &**instance, value),
                 Target::Gpu(reading, def, instance) => {
-                    if !gpus.add(&self.numbers, now, reading, (def, instance, value)) {
-                        out.put(def, &**instance, value);
+                    match gpus.add(&self.numbers, now, reading, (def, instance, value)) {
+                        Added::Taken => {}
+                        Added::Reported => out.put(def, &**instance, value),
+                        Added::NoMachine => left.add(Why::Machines, || line_of(page, self.known.key(at))),
                     }
                 }
                 Target::Bucket | Target::Left => {}
@@ -218,6 +222,12 @@ impl Page {
             }
         }
     }
+}
+
+/// The number of the line with this key.
+fn line_of(page: &str, key: Option<&str>) -> usize {
+    let is_it = |line: &str| key.is_some_and(|key| line.trim_start().starts_with(key));
+    1 + page.lines().position(is_it).unwrap_or_default()
 }
 
 /// The machine that a line's GPU sits in, if the page names it.

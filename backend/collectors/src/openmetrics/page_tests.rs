@@ -407,7 +407,7 @@ fn the_first_field_of_a_metric_counts_in_any_order() {
 
 #[test]
 fn gpus_of_each_host_belong_to_that_machine_under_their_own_numbers() {
-    let others = Arc::new(OtherMachines::new(Some("node-a".into())));
+    let others = Arc::new(OtherMachines::new(["node-a".to_string()], String::new()));
     let line = |label: &str, host: &str, gpu: u32, temp: u32| {
         let id = format!("{host}{gpu}");
         format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{gpu}\",UUID=\"GPU-{id}\",{label}=\"{host}\"}} {temp}\n")
@@ -438,6 +438,20 @@ fn gpus_of_each_host_belong_to_that_machine_under_their_own_numbers() {
     let (here, there) = read(&mut local, &line("Hostname", "0a1b2c3d", 0, 45));
     is(&here, &[("gpu.0.temp", 45.0)]);
     assert!(there.is_empty());
+}
+
+#[test]
+fn samples_of_hosts_over_the_limit_are_counted_with_the_reason() {
+    let others = Arc::new(OtherMachines::new(["here".to_string()], String::new()));
+    let mut page = page("e").telling(Some(others.clone()), false, Duration::ZERO);
+    let line =
+        |host: usize| format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"0\",UUID=\"GPU-{host}\",hostname=\"node-{host:03}\"}} 40\n");
+    let (result, present) = read(&mut page, &(0..258).map(line).collect::<String>(), false);
+    let left = result.expect("a page").left;
+    assert_eq!((left.count(), others.take().len()), (2, 256));
+    let said = left.to_string();
+    assert!(said.contains("2 of hosts over the limit of 256") && said.contains("first in line 257"), "{said}");
+    is(&present, &[]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn one(live: &Live, link: &UplinkState) -> UplinkRow {
     let (status, lag, counts) = (link.status(), live.lag(link), &link.counts);
     UplinkRow {
         hub: link.hub.clone(),
+        host: link.host.clone(),
         state: status.word.into(),
         why: status.why,
         since: Seconds(status.since),

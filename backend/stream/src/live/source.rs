@@ -33,6 +33,8 @@ pub struct SourceState {
     pub(super) wanted: AtomicU64,
     /// Whether its data on another hub is fetched.
     pub(super) brought: AtomicBool,
+    /// Whether it is known by an endpoint alone.
+    pub(super) is_found: AtomicBool,
     about: Mutex<About>,
 }
 

@@ -51,6 +51,8 @@ pub struct UplinkState {
     pub hub: String,
     /// The source that is sent.
     pub source: SourceId,
+    /// The host of an endpoint that it is; none for this machine.
+    pub host: Option<String>,
     /// Counters of the connection.
     pub counts: UplinkCounts,
     status: Mutex<UplinkStatus>,
@@ -58,9 +60,9 @@ pub struct UplinkState {
 
 impl UplinkState {
     /// A connection that has not started yet, at this time in milliseconds since the Unix epoch.
-    pub fn new(hub: String, source: SourceId, now: i64) -> Self {
+    pub fn new(hub: String, (source, host): (SourceId, Option<String>), now: i64) -> Self {
         let status = UplinkStatus { word: "starting", since: now, ..UplinkStatus::default() };
-        UplinkState { hub, source, counts: UplinkCounts::default(), status: Mutex::new(status) }
+        UplinkState { hub, source, host, counts: UplinkCounts::default(), status: Mutex::new(status) }
     }
 
     /// Its state.
@@ -89,7 +91,12 @@ impl Live {
         self.uplinks.lock().push(uplink);
     }
 
-    /// The connections to hubs, in the order of the configuration; none on most servers.
+    /// Forgets a connection that has ended for good.
+    pub fn remove_uplink(&self, uplink: &Arc<UplinkState>) {
+        self.uplinks.lock().retain(|known| !Arc::ptr_eq(known, uplink));
+    }
+
+    /// The connections to hubs, those of this machine first, in the order of the configuration; none on most servers.
     pub fn uplinks(&self) -> Vec<Arc<UplinkState>> {
         self.uplinks.lock().clone()
     }

@@ -1,11 +1,11 @@
 //! Machines that joined: listed, confirmed, renamed, labeled, revoked and removed.
 
-use super::enrol::check_name;
+use super::enrol::{check_name, name_of_host, need_room};
 use super::labels::{check_labels, json, labels_of};
 use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, LinkDenied, Principal};
 use records::sources::Source;
-use records::{Connection, alerts, enrolments, eras, keys, notes, sources, teams};
+use records::{Change, Connection, alerts, enrolments, eras, keys, notes, sources, teams};
 use shared::role::Role;
 use shared::session::{Agent, AgentChange};
 use std::collections::{HashMap, HashSet};
@@ -113,7 +113,7 @@ impl Accounts {
         let now = self.now();
         let mut change = self.begin_change().await?;
         let source = sources::find(&mut change, word, now).await?.ok_or(Denied::Unknown)?;
-        if source.state == "own" {
+        if source.state == "own" && source.host.as_ref() == Some(&source.id) {
             return Err(Denied::conflict("this is the hub's own machine; start the hub with --no-local instead"));
         }
         keys::end_of_source(&mut change, &source.id, now, "removed").await?;
@@ -151,11 +151,41 @@ impl Accounts {
         if sources::get(&mut change, host).await?.is_some() {
             return Ok(());
         }
-        let team = self.named_team(&mut change, Some(super::MAIN_TEAM)).await?;
+        self.add_own(&mut change, (host, host), host).await?;
+        change.commit().await?;
+        self.sources_have_changed();
+        Ok(())
+    }
+
+    /// Adds a machine that an endpoint tells the hub of under this host name, beside the hub's own machine. A removed one
+    /// is not added again.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`], [`Denied::Conflict`] above the maximum number of machines.
+    pub async fn found_machine(&self, id: &str, host: &str) -> Result<(), Denied> {
+        let mut on = self.read().await?;
+        if sources::get(&mut on, id).await?.is_some() || eras::removed(&mut on).await?.iter().any(|one| one == id) {
+            return Ok(());
+        }
+        drop(on);
+        let mut change = self.begin_change().await?;
+        if sources::get(&mut change, id).await?.is_some() {
+            return Ok(());
+        }
+        need_room(&mut change).await?;
+        self.add_own(&mut change, (id, &name_of_host(host)), host).await?;
+        change.commit().await?;
+        self.sources_have_changed();
+        Ok(())
+    }
+
+    /// Adds a machine without an agent to the first team.
+    async fn add_own(&self, change: &mut Change, (id, wanted): (&str, &str), host: &str) -> Result<(), Denied> {
+        let team = self.named_team(change, Some(super::MAIN_TEAM)).await?;
         let source = Source {
-            id: host.into(),
+            id: id.into(),
             team: team.id,
-            name: self.free_name(&mut change, host).await?,
+            name: self.free_name(change, wanted).await?,
             labels: "{}".into(),
             state: "own".into(),
             ephemeral: false,
@@ -169,10 +199,7 @@ impl Accounts {
             first_seen: self.now(),
             last_seen: None,
         };
-        sources::add(&mut change, &source).await?;
-        change.commit().await?;
-        self.sources_have_changed();
-        Ok(())
+        Ok(sources::add(change, &source).await?)
     }
 
     /// All teams that the principal sees, by name.

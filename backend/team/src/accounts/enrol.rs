@@ -74,12 +74,25 @@ fn check(request: &EnrolRequest) -> Result<(), Denied> {
 
 /// The name requested for a new source: the given one, else its host name up to the first dot.
 fn wanted_name(request: &EnrolRequest) -> String {
-    let host = || {
-        let first = request.host.split('.').next().unwrap_or_default();
-        let name: String = first.chars().filter(|letter| is_name_letter(*letter)).take(NAME).collect();
-        if name.is_empty() { "machine".into() } else { name }
-    };
-    request.name.clone().unwrap_or_else(host)
+    request.name.clone().unwrap_or_else(|| name_of_host(&request.host))
+}
+
+/// The name for a machine of this host name: up to the first dot, of the letters that a name may have.
+pub(super) fn name_of_host(host: &str) -> String {
+    let first = host.split('.').next().unwrap_or_default();
+    let name: String = first.chars().filter(|letter| is_name_letter(*letter)).take(NAME).collect();
+    if name.is_empty() { "machine".into() } else { name }
+}
+
+/// Checks that there is room for one more machine.
+///
+/// # Errors
+/// [`Denied::Conflict`] if there is none.
+pub(super) async fn need_room(change: &mut Change) -> Result<(), Denied> {
+    match sources::count(change).await? >= SOURCES {
+        true => Err(Denied::conflict(format!("a hub has at most {SOURCES} machines; remove one first"))),
+        false => Ok(()),
+    }
 }
 
 impl Accounts {
@@ -215,9 +228,7 @@ impl Accounts {
         join: &Key,
         settings: &JoinSettings,
     ) -> Result<Source, Denied> {
-        if sources::count(change).await? >= SOURCES {
-            return Err(Denied::conflict(format!("a hub has at most {SOURCES} machines; remove one first")));
-        }
+        need_room(change).await?;
         let source = Source {
             id: random::id(),
             team: join.team.clone(),

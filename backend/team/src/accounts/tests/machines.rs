@@ -351,6 +351,21 @@ async fn a_team_sees_its_machines_and_the_hubs_own_once_they_are_confirmed() {
     hub.accounts.approve(&by, "main", &id).await.unwrap();
     assert!(hub.accounts.scope(&tom).await.unwrap().sees(&id) && !tom.scope().sees(&id));
     assert_eq!(hub.accounts.remove(&by, "hub-host").await.expect_err("its own").status(), 409);
+    // An endpoint of the hub tells of it.
+    for (id, host) in [("hub-host:node-1.lab", "node-1.lab"), ("hub-host:\u{fc}", "\u{fc}")] {
+        hub.accounts.found_machine(id, host).await.unwrap();
+        hub.accounts.found_machine(id, host).await.unwrap();
+        assert!(hub.accounts.scope(&tom).await.unwrap().sees(id));
+    }
+    let named = |(id, name, _): (String, String, _)| id.starts_with("hub-host:").then_some(name);
+    let called = hub.accounts.called().await.unwrap();
+    let mut names: Vec<String> = called.into_iter().filter_map(named).collect();
+    names.sort();
+    assert_eq!(names, ["machine", "node-1-2"], "an agent has the other name");
+    assert_eq!(hub.accounts.revoke(&by, "main", "node-1-2").await, Err(Denied::Unknown));
+    hub.accounts.remove(&by, "node-1-2").await.unwrap();
+    hub.accounts.found_machine("hub-host:node-1.lab", "node-1.lab").await.unwrap();
+    assert!(!hub.accounts.scope(&tom).await.unwrap().sees("hub-host:node-1.lab"), "it was removed for good");
     assert_eq!(hub.accounts.revoke(&by, "main", "hub-host").await, Err(Denied::Unknown));
     let era = |first, shift_ms| Era { first, shift_ms, skew_ms: -shift_ms, rtt_ms: 4 };
     for (first, shift) in [(u64::MAX, 1), (7, 2), (7, 3)] {
