@@ -85,7 +85,7 @@ pub static MEMORY_READ_WRITE_ACTIVITY: MetricDef =
 pub static MEMORY_ALLOCATED: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocated", Unit::Percent)
     .title("GPU memory used, share")
     .on("gpu.memory.percent", LINE)
-    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total; on Apple silicon, which has one memory for all, what the GPU uses of the machine's: IOAccelerator statistics by ioreg, In use system memory. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
+    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total; DCGM DEV_FB_USED_PERCENT, else DEV_FB_USED by the sum of it and DEV_FB_FREE; on Apple silicon, which has one memory for all, what the GPU uses of the machine's: IOAccelerator statistics by ioreg, In use system memory. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
 
 /// Power, percent of the limit.
 pub static POWER_PERCENT: MetricDef = MetricDef::gauge("gpu.{i}.powerPercent", Unit::Percent)
