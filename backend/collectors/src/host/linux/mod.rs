@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
+pub(crate) mod gpu_nodes;
 pub(crate) mod infiniband;
 pub(crate) mod kernels;
 mod links;
