@@ -53,6 +53,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.xgmi.links", "GPU XGMI links active", "gpu.more"),
     ("gpu.xgmi.link.tx", "GPU XGMI sent by link", "gpu.more"),
     ("gpu.xgmi.link.rx", "GPU XGMI received by link", "gpu.more"),
+    ("gpu.xgmi.neighbor", "GPU XGMI neighbors", "gpu.more"),
     ("gpu.errors.nvlink", "GPU NVLink errors", "gpu.more"),
     ("gpu.remap", "GPU rows remapped", "gpu.more"),
     ("gpu.remap.state", "GPU row remap pending or failed", "gpu.more"),

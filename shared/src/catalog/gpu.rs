@@ -141,7 +141,7 @@ pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megaher
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
     .title("GPU throttle reasons")
     .on("gpu.throttle", LINE)
-    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons. AMD gpu_metrics 1.6 to 1.8: 4, 8 and 64 where power, PROCHOT or heat held the clocks back for a tenth of the time since the previous sample.");
+    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons. AMD gpu_metrics 1.6 to 1.9: 4, 8 and 64 where power, PROCHOT or heat held the clocks back for a tenth of the time since the previous sample.");
 
 /// Fan.
 pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Percent)
