@@ -440,6 +440,23 @@ pub static COLLECTORS: &[Entry] = &[
     },
 ];
 
+/// Names of the collectors that read the host's own files, of those above. `tests/linux` has their golden tests;
+/// `golden.rs` looks at all others.
+pub const HOST_COLLECTORS: [&str; 12] = [
+    "cpu",
+    "rapl",
+    "power_meter",
+    "memory",
+    "pressure",
+    "disk",
+    "disk_usage",
+    "mount",
+    "network",
+    "infiniband",
+    "process",
+    "processes",
+];
+
 /// The catalog: the metrics of all collectors, merged.
 pub fn catalog() -> Catalog {
     let mut seen = std::collections::HashSet::new();
