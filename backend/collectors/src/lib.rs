@@ -342,6 +342,14 @@ pub static COLLECTORS: &[Entry] = &[
         open: host::kernels::open,
     },
     Entry {
+        name: "pods",
+        about: "GPUs that the kubelet has given to pods of Kubernetes.",
+        systems: LINUX,
+        metrics: &[rows::gpu_pods::ROWS],
+        options: host::pods::OPTIONS,
+        open: host::pods::open,
+    },
+    Entry {
         name: rows::job::SECTION,
         about: "Values that training jobs log, such as their loss, with the step.",
         systems: ALL,

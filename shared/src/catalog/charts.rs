@@ -67,6 +67,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.decoder", "GPU decoder utilization", "gpu.more"),
     ("gpu.proc.memory", "GPU memory by process", "gpu.more"),
     ("gpu.proc.sm", "GPU share by process", "gpu.more"),
+    ("gpu.pods", "GPUs held by pods", "gpu.more"),
     ("gpu.overdrive", "GPU memory overdrive", "gpu.more"),
     ("ipu", "IPU utilization", "ipu"),
     ("ipu.session", "IPU utilization, session", "ipu"),
