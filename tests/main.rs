@@ -11,6 +11,7 @@ mod cli;
 mod cluster;
 mod cluster_away;
 mod cluster_many;
+mod dcgm;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;

@@ -3,7 +3,7 @@
 //! Such tests run in a process of their own, which records each metric that they check. A test that is left out cannot
 //! pass unnoticed: metrics that no test checked are missing in the record.
 
-use crate::{COLLECTORS, monitor};
+use crate::{COLLECTORS, HOST_COLLECTORS, monitor};
 use parking_lot::Mutex;
 use shared::catalog::MetricDef;
 use std::collections::BTreeSet;
@@ -38,22 +38,6 @@ const TESTS: &[&str] = &[
 
 /// Tests among these that take long and check no additional metric.
 const SLOW_TESTS: &[&str] = &["cut_and_altered"];
-
-/// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
-const HOST: &[&str] = &[
-    "cpu",
-    "mount",
-    "rapl",
-    "power_meter",
-    "memory",
-    "pressure",
-    "disk",
-    "disk_usage",
-    "network",
-    "infiniband",
-    "process",
-    "processes",
-];
 
 /// Metrics that no golden test can put, with the reason.
 const EXEMPT: &[(&MetricDef, &str)] = &[
@@ -106,7 +90,7 @@ fn every_declared_row_is_put_by_a_golden_test() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let seen = std::fs::read_to_string(notes).expect("notes");
     let seen: BTreeSet<&str> = seen.lines().collect();
-    let declared = COLLECTORS.iter().filter(|entry| !HOST.contains(&entry.name));
+    let declared = COLLECTORS.iter().filter(|entry| !HOST_COLLECTORS.contains(&entry.name));
     let declared: BTreeSet<&str> =
         declared.flat_map(|entry| entry.metrics.iter().copied().flatten()).map(|row| row.tag).collect();
     let exempt: BTreeSet<&str> = EXEMPT.iter().map(|(row, _)| row.tag).collect();

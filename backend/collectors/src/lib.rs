@@ -342,6 +342,14 @@ pub static COLLECTORS: &[Entry] = &[
         open: host::kernels::open,
     },
     Entry {
+        name: "pods",
+        about: "GPUs that the kubelet has given to pods of Kubernetes.",
+        systems: LINUX,
+        metrics: &[rows::gpu_pods::ROWS],
+        options: host::pods::OPTIONS,
+        open: host::pods::open,
+    },
+    Entry {
         name: rows::job::SECTION,
         about: "Values that training jobs log, such as their loss, with the step.",
         systems: ALL,
@@ -438,6 +446,23 @@ pub static COLLECTORS: &[Entry] = &[
         options: &[],
         open: openmetrics::open,
     },
+];
+
+/// Names of the collectors that read the host's own files, of those above. `tests/linux` has their golden tests;
+/// `golden.rs` looks at all others.
+pub const HOST_COLLECTORS: [&str; 12] = [
+    "cpu",
+    "rapl",
+    "power_meter",
+    "memory",
+    "pressure",
+    "disk",
+    "disk_usage",
+    "mount",
+    "network",
+    "infiniband",
+    "process",
+    "processes",
 ];
 
 /// The catalog: the metrics of all collectors, merged.

@@ -148,7 +148,9 @@ impl Ledger {
         const OVER_HOSTS: &[&str] = &["hang", "starvation", "host_lost", "host_memory", "idle", "straggler"];
         let alike = |open: &&mut Open| {
             let same_group = draft.group.is_some() && open.group == draft.group;
-            let same_host = draft.group.is_none() && open.sources == [draft.source] && !draft.subject.is_empty();
+            // GPUs that one holder leaves unused are one draft already; those of another holder are another finding.
+            let is_joined = key.kind != "unused" && !draft.subject.is_empty();
+            let same_host = draft.group.is_none() && open.sources == [draft.source] && is_joined;
             let other_host = OVER_HOSTS.contains(&key.kind) && !open.sources.contains(&draft.source);
             open.finding.rule == draft.rule
                 && open.finding.severity == draft.severity

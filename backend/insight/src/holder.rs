@@ -1,10 +1,21 @@
-//! The job for which a scheduler reserved a GPU.
+//! The job or the pod for which a scheduler reserved a GPU.
 
-/// The job for which a GPU is reserved.
+/// Who holds a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Holder {
-    /// Its id.
-    pub job: String,
-    /// Its user; empty if unknown.
-    pub owner: String,
+pub(crate) enum Holder {
+    /// A run, by its id, and its user; empty if unknown.
+    Run { id: String, owner: String },
+    /// A pod of Kubernetes, as `namespace/name`.
+    Pod(String),
+}
+
+impl Holder {
+    /// Its words in a sentence.
+    pub fn words(&self) -> String {
+        match self {
+            Holder::Run { id, owner } if owner.is_empty() => format!("run {id}"),
+            Holder::Run { id, owner } => format!("run {id} of {owner}"),
+            Holder::Pod(pod) => format!("pod {pod}"),
+        }
+    }
 }

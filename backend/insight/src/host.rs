@@ -5,7 +5,7 @@ use crate::ending::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
-use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, SIGNALS, Sig, SignalTarget, place_of, slots};
+use crate::signal::{self, Family, HOST_SIGNALS, HostSig, NamedSig, SIGNALS, Sig, SignalTarget, place_of, slots};
 use shared::catalog::Metric;
 use shared::processes::ProcessTable;
 use shared::series::SeriesId;
@@ -16,11 +16,14 @@ const HOST: u32 = 1 << 30;
 const NAMED: u32 = 2 << 30;
 const PROCESS: u32 = 3 << 30;
 const KIND: u32 = 3 << 30;
+/// Within `PROCESS`: a pod.
+const POD: u32 = 1 << 29;
 
 /// Maximum number of each per machine; further ones get no slot.
 const MOST_DEVICES: usize = 1024;
 const MOST_NAMED: usize = 512;
 const MOST_PROCESSES: usize = 2048;
+const MOST_PODS: usize = 1024;
 /// Maximum number of reports about lost devices.
 const MOST_SAID: usize = 16;
 /// Maximum number of queued samples.
@@ -50,6 +53,19 @@ struct GpuProcess {
     /// Time at which its series was announced.
     born: i64,
 }
+
+/// A pod that holds a GPU.
+#[derive(Clone, Debug)]
+pub(crate) struct PodHold {
+    pub gpu: u32,
+    /// `namespace/name`.
+    pub pod: String,
+    /// Second of the newest report, or of the announcement.
+    at: i64,
+}
+
+/// Maximum age of a report about a pod, seconds: the kubelet is asked every 10 s.
+const POD_PATIENCE_S: i64 = 45;
 
 /// Progress of each rule with a machine.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +129,7 @@ pub(crate) struct Host {
     base: [Slot; HOST_SIGNALS],
     pub named: Vec<Named>,
     processes: Vec<GpuProcess>,
+    pods: Vec<PodHold>,
     parents: BTreeMap<u32, (u32, String)>,
     /// Cores used by each process tree, by root, and the second of the value.
     pub trees: BTreeMap<u32, f64>,
@@ -148,6 +165,7 @@ impl Host {
             base: slots(),
             named: Vec::new(),
             processes: Vec::new(),
+            pods: Vec::new(),
             parents: BTreeMap::new(),
             trees: BTreeMap::new(),
             own_cpu: BTreeMap::new(),
@@ -190,8 +208,11 @@ impl Host {
             self.map.resize(at + 1, NONE);
         }
         if self.map[at] != NONE && self.map[at] & KIND == PROCESS {
-            let old = (self.map[at] & !KIND) as usize;
-            self.processes[old].at = NEVER;
+            let old = (self.map[at] & !KIND & !POD) as usize;
+            match self.map[at] & POD {
+                0 => self.processes[old].at = NEVER,
+                _ => self.pods[old].at = NEVER,
+            }
         }
         self.map[at] = NONE;
         let Some((row, place)) = place_of(metric, instance) else { return };
@@ -256,6 +277,10 @@ impl Host {
                 };
                 PROCESS | position as u32
             }
+            SignalTarget::Pod(gpu) => {
+                let Some(position) = self.pod(gpu, instance) else { return };
+                PROCESS | POD | position as u32
+            }
             SignalTarget::Part(index) => {
                 if let Some(position) = self.device(Family::Gpu, index) {
                     self.devices[position].parted = true;
@@ -263,6 +288,36 @@ impl Host {
                 return;
             }
         };
+    }
+
+    /// The place of a pod that holds a GPU: its own, or that of one that no longer holds any.
+    fn pod(&mut self, gpu: u32, instance: &str) -> Option<usize> {
+        let (_, pod) = instance.split_once(signal::POD)?;
+        let own = PodHold { gpu, pod: pod.into(), at: NEVER };
+        if let Some(known) = self.pods.iter().position(|held| held.gpu == gpu && held.pod == pod) {
+            return Some(known);
+        }
+        if self.pods.len() < MOST_PODS {
+            self.pods.push(own);
+            return Some(self.pods.len() - 1);
+        }
+        let over = self.newest - POD_PATIENCE_S.max(3 * self.step);
+        let free = self.pods.iter().position(|held| held.at < over)?;
+        let taken = PROCESS | POD | free as u32;
+        self.map.iter_mut().filter(|to| **to == taken).for_each(|to| *to = NONE);
+        self.pods[free] = own;
+        Some(free)
+    }
+
+    /// Whether a pod holds or held a GPU.
+    pub fn has_pods(&self) -> bool {
+        !self.pods.is_empty()
+    }
+
+    /// The pods that hold a GPU now.
+    pub fn pods_of(&self, gpu: u32) -> impl Iterator<Item = &str> {
+        let since = self.newest - POD_PATIENCE_S.max(3 * self.step);
+        self.pods.iter().filter(move |held| held.gpu == gpu && held.at >= since).map(|held| held.pod.as_str())
     }
 
     fn device(&mut self, family: Family, index: u32) -> Option<usize> {
@@ -312,6 +367,10 @@ impl Host {
                 let first = match to & KIND {
                     HOST => self.base[low].add(value),
                     NAMED => self.named[low].slot.add(value),
+                    PROCESS if low as u32 & POD != 0 => {
+                        self.pods[low & !(POD as usize)].at = if value > 0.0 { t } else { NEVER };
+                        false
+                    }
                     PROCESS => {
                         let process = &mut self.processes[low];
                         (process.bytes, process.at) = (value, t);
@@ -559,6 +618,7 @@ impl Host {
             (named.filling, named.hold, named.back) = Default::default();
         }
         self.processes.iter_mut().for_each(|p| p.at = NEVER);
+        self.pods.iter_mut().for_each(|held| held.at = NEVER);
         self.ticks.clear();
         self.waiting.clear();
         (self.first, self.newest, self.gaps_seen, self.table_at) = (NEVER, NEVER, 0, NEVER);

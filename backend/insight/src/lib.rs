@@ -49,6 +49,7 @@ mod tests;
 use finding::Ledger;
 use group::Group;
 use host::Host;
+use levels::NEVER;
 use scene::Scene;
 use shared::catalog::Metric;
 use shared::finding::{Finding, RuleState};
@@ -116,6 +117,8 @@ pub(crate) type Hosts = BTreeMap<Source, Host>;
 const AFTERWARDS: i64 = 1000;
 /// Interval of judging missing samples when no samples come, seconds.
 const JUDGE_INTERVAL_S: i64 = 10;
+/// Interval of noting which pods hold GPUs, seconds.
+const PODS_INTERVAL_S: i64 = 10;
 /// A clock that goes back by more than this resets all state, seconds.
 const MAX_CLOCK_STEP_S: i64 = 120;
 
@@ -168,6 +171,8 @@ pub struct Insight {
     last_data: i64,
     /// Groups are rebuilt at most every few seconds.
     regrouped: i64,
+    /// Second at which the holders of GPUs were last noted.
+    reserved: i64,
     stale: bool,
     /// Changes made by calls between two judgments.
     pending: Vec<Finding>,
@@ -294,8 +299,12 @@ impl Insight {
         if self.stale && now - self.regrouped >= 5 {
             let gone = group::regroup(&mut self.groups, &mut self.next_group, &mut self.hosts, &self.jobs, now);
             gone.into_iter().for_each(|group| self.ledger.end_group(now, group));
+            (self.stale, self.regrouped, self.reserved) = (false, now, NEVER);
+        }
+        let has_pods = || self.hosts.values().any(Host::has_pods);
+        if self.reserved == NEVER || (now - self.reserved >= PODS_INTERVAL_S && has_pods()) {
             unused::reserve(&mut self.hosts, &self.jobs);
-            (self.stale, self.regrouped) = (false, now);
+            self.reserved = now;
         }
         for group in &mut self.groups {
             group.step_phase(&self.hosts, now);
@@ -322,6 +331,7 @@ impl Insight {
         self.hosts.values_mut().for_each(Host::begin_anew);
         self.groups.clear();
         (self.judged, self.last_data, self.regrouped, self.stale) = (None, limit, limit - 5, true);
+        self.reserved = NEVER;
     }
 
     /// Open findings: the most severe first, then causes before consequences, then the oldest.

@@ -2,8 +2,8 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor, mount,
-    network, process, tpu, trainium,
+    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_pods, gpu_profile, infiniband, memory,
+    monitor, mount, network, process, tpu, trainium,
 };
 
 /// Families of accelerators; each counts from 0.
@@ -144,6 +144,8 @@ pub(crate) enum SignalTarget {
     Process(u32, u32),
     /// A MIG instance or a partition of a device: the device.
     Part(u32),
+    /// A pod that holds a GPU: the GPU. The instance has the pod's name.
+    Pod(u32),
 }
 
 /// Catalog rows of accelerators, by family, signal and choice: 0 is the first.
@@ -234,6 +236,9 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&monitor::OK, NamedSig::Answers),
 ];
 
+/// Between the number of a GPU and the namespace and name of a pod.
+pub(crate) const POD: &str = ".pod.";
+
 /// Destination of the samples of a series, with its row; none for a series that no rule reads.
 pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static MetricDef, SignalTarget)> {
     let is = |def: &MetricDef| def.tag == metric.tag && def.kind == metric.kind && def.unit == metric.unit;
@@ -252,6 +257,10 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
     }
     if let Some(&(row, sig)) = NAMED_ROWS.iter().find(|(def, _)| is(def)) {
         return Some((row, SignalTarget::Named(sig)));
+    }
+    if is(&gpu_pods::HELD) {
+        let (gpu, _) = instance.split_once(POD)?;
+        return Some((&gpu_pods::HELD, SignalTarget::Pod(gpu.parse().ok()?)));
     }
     if is(&gpu_parts::PROCESS_MEMORY) {
         let (gpu, pid) = instance.split_once(".proc.")?;
@@ -325,6 +334,9 @@ mod tests {
         let row = Metric::from(&gpu::MEMORY_ALLOCATED_BYTES);
         assert_eq!(place_of(&row, "2.mig.1").map(|(_, place)| place), Some(SignalTarget::Part(2)));
         assert_eq!(place_of(&row, "2.xcp.7").map(|(_, place)| place), Some(SignalTarget::Part(2)));
+        let row = Metric::from(&gpu_pods::HELD);
+        assert_eq!(place_of(&row, "2.pod.a/b").map(|(_, place)| place), Some(SignalTarget::Pod(2)));
+        assert!(place_of(&row, "2").is_none());
         assert_eq!(place_of(&Metric::from(&cpu::LOAD1), "").map(|(_, place)| place), None);
     }
 }

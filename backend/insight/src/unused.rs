@@ -4,7 +4,7 @@ use crate::finding::Draft;
 use crate::holder::Holder;
 use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
-use crate::signal::{Sig, process_row};
+use crate::signal::{Family, Sig, process_row};
 use crate::words::{At, begin, devices, evidence, lasting, whole};
 use crate::{DetectorEntry, Hosts, Job, Source};
 use shared::finding::Severity;
@@ -23,14 +23,17 @@ const FREE_PERCENT: f64 = 2.0;
 /// GPUs of one job that became free within this many seconds are reported together.
 const JOINED_WITHIN_S: i64 = 60;
 
-/// Notes for which jobs GPUs are reserved. For a GPU of several jobs the first one counts.
+/// Notes for which jobs and pods GPUs are reserved. For a GPU of several jobs the first one counts. A pod counts where no
+/// job is known: its job may not have begun.
 pub(crate) fn reserve(hosts: &mut Hosts, jobs: &[Job]) {
     for (source, host) in hosts.iter_mut() {
-        for device in &mut host.devices {
-            let own =
-                |job: &&Job| job.reserved.iter().any(|of| of.source == *source && of.gpus.contains(&device.index));
-            let holder = jobs.iter().find(own);
-            let holder = holder.map(|job| Box::new(Holder { job: job.id.clone(), owner: job.owner.clone() }));
+        for at in 0..host.devices.len() {
+            let (family, index) = (host.devices[at].family, host.devices[at].index);
+            let own = |job: &&Job| job.reserved.iter().any(|of| of.source == *source && of.gpus.contains(&index));
+            let run = |job: &Job| Holder::Run { id: job.id.clone(), owner: job.owner.clone() };
+            let pod = || host.pods_of(index).min().map(|pod| Holder::Pod(pod.into()));
+            let holder = jobs.iter().find(own).map(run).or_else(|| pod().filter(|_| family == Family::Gpu));
+            let (holder, device) = (holder.map(Box::new), &mut host.devices[at]);
             if device.holder != holder {
                 device.holder = holder;
                 device.marks.unused.clear();
@@ -98,12 +101,11 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
     let host = &scene.hosts[&source];
     let device = &host.devices[together[0]];
     let Some(holder) = device.holder.as_ref() else { return };
-    let owner = if holder.owner.is_empty() { String::new() } else { format!(" of {}", holder.owner) };
     let (is, them) = if subject.len() == 1 { ("is", "it") } else { ("are", "them") };
     let sentence = format!(
-        "{} {is} reserved for run {}{owner}, but nothing has used {them} for {}, since {{since}}: utilization 0 %",
+        "{} {is} reserved for {}, but nothing has used {them} for {}, since {{since}}: utilization 0 %",
         begin(&devices(scene.hosts, &subject)),
-        holder.job,
+        holder.words(),
         lasting((scene.now - since) as f64),
     );
     let mut facts = Vec::new();

@@ -83,6 +83,11 @@ impl GpuNumbers {
         Some(number)
     }
 
+    /// The number of a GPU that has one, by its permanent identity.
+    pub fn number_of(&self, identity: &str) -> Option<u32> {
+        self.given.lock().get(identity).map(|known| known.number)
+    }
+
     /// Sets name and PCI address of a GPU. None leaves the known value.
     pub fn describe(&self, identity: &str, name: Option<String>, pci: Option<String>) {
         let mut about = self.about.lock();

@@ -160,8 +160,9 @@ fn gpu_time(usage: GpuTime) -> Rows {
         vec![of, name, row.runs.to_string(), reserved, held, idle, known(row.energy_kwh), cost]
     };
     let total = GpuTimeRow { of: "total".into(), ..usage.total };
-    let head = [by.as_str().to_uppercase().as_str(), "NAME", "RUNS", "RESERVED", "GPU-HOURS", "IDLE", "KWH", "COST"]
-        .map(String::from);
+    let head =
+        [by.as_str().to_uppercase().as_str(), "NAME", "RUNS", "RESERVED", "GPU-HOURS", "IDLE", "GPU KWH", "COST"]
+            .map(String::from);
     std::iter::once(head.to_vec()).chain(usage.rows.into_iter().chain([total]).map(row)).collect()
 }
 

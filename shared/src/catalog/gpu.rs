@@ -85,7 +85,7 @@ pub static MEMORY_READ_WRITE_ACTIVITY: MetricDef =
 pub static MEMORY_ALLOCATED: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocated", Unit::Percent)
     .title("GPU memory used, share")
     .on("gpu.memory.percent", LINE)
-    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total; on Apple silicon, which has one memory for all, what the GPU uses of the machine's: IOAccelerator statistics by ioreg, In use system memory. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
+    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total; DCGM DEV_FB_USED_PERCENT, else DEV_FB_USED by the sum of it and DEV_FB_FREE; on Apple silicon, which has one memory for all, what the GPU uses of the machine's: IOAccelerator statistics by ioreg, In use system memory. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
 
 /// Power, percent of the limit.
 pub static POWER_PERCENT: MetricDef = MetricDef::gauge("gpu.{i}.powerPercent", Unit::Percent)
@@ -141,7 +141,7 @@ pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megaher
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
     .title("GPU throttle reasons")
     .on("gpu.throttle", LINE)
-    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons. AMD gpu_metrics 1.6 to 1.8: 4, 8 and 64 where power, PROCHOT or heat held the clocks back for a tenth of the time since the previous sample.");
+    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons. AMD gpu_metrics 1.6 to 1.9: 4, 8 and 64 where power, PROCHOT or heat held the clocks back for a tenth of the time since the previous sample.");
 
 /// Fan.
 pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Percent)

@@ -23,13 +23,13 @@ pub static PERSISTENCE_MODE: MetricDef = MetricDef::state("gpu.{i}.persistenceMo
 pub static POWER_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.powerViolationPercent", Unit::Percent)
     .title("GPU throttled by power")
     .on("gpu.violation.power", LINE)
-    .help("Share of the time since the previous reading, 10 s earlier, in which a power limit kept the clocks below the application clocks. Growth of NVML violation status, power policy (ns), by time. AMD gpu_metrics 1.6 to 1.8, every sample: growth of ppt_residency_acc by that of accumulation_counter.");
+    .help("Share of the time since the previous reading, 10 s earlier, in which a power limit kept the clocks below the application clocks. Growth of NVML violation status, power policy (ns), by time. AMD gpu_metrics 1.6 to 1.9, every sample: growth of ppt_residency_acc by that of accumulation_counter.");
 
 /// Likewise for heat.
 pub static THERMAL_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.thermalViolationPercent", Unit::Percent)
     .title("GPU throttled by heat")
     .on("gpu.violation.thermal", LINE)
-    .help("Share of the time since the previous reading, 10 s earlier, in which a temperature limit kept the clocks below the application clocks. Growth of NVML violation status, thermal policy (ns), by time. AMD gpu_metrics 1.6 to 1.8, every sample: growth of socket_thm_residency_acc by that of accumulation_counter.");
+    .help("Share of the time since the previous reading, 10 s earlier, in which a temperature limit kept the clocks below the application clocks. Growth of NVML violation status, thermal policy (ns), by time. AMD gpu_metrics 1.6 to 1.9, every sample: growth of socket_thm_residency_acc by that of accumulation_counter.");
 
 /// NVLinks that work.
 pub static NVLINKS_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.nvlinksActive", Unit::Count)
@@ -66,7 +66,7 @@ pub static NVLINK_CRC_ERRORS: MetricDef = MetricDef::counter("gpu.{i}.nvlinkCrcE
 pub static PCIE_REPLAYS: MetricDef = MetricDef::counter("gpu.{i}.pcieReplays", Unit::Count)
     .title("GPU PCIe replays")
     .on("gpu.errors.pcie", LINE)
-    .help("Packets that were sent again over PCIe since the driver was loaded; a bad slot or cable has ever more. NVML PCIe replay counter, asked for every 10 s; AMD gpu_metrics 1.4 to 1.8, pcie_replay_count_acc.");
+    .help("Packets that were sent again over PCIe since the driver was loaded; a bad slot or cable has ever more. NVML PCIe replay counter, asked for every 10 s; AMD gpu_metrics 1.4 to 1.9, pcie_replay_count_acc.");
 
 /// Rows of memory replaced after corrected errors.
 pub static REMAPPED_CORRECTED: MetricDef = MetricDef::gauge("gpu.{i}.correctedRemappedRows", Unit::Count)

@@ -97,7 +97,7 @@ pub static NVLINK_TOTAL: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkBytes", Uni
 /// Link generation.
 pub static PCIE_GEN: MetricDef =
     MetricDef::gauge("gpu.{i}.pcieLinkGen", Unit::Count).title("GPU PCIe generation").on("gpu.pcie.gen", LINE).help(
-        "Generation at which the PCIe link runs now; it falls when the GPU is idle. NVML current PCIe link generation; AMD gpu_metrics 1.4 to 1.8, from pcie_link_speed.",
+        "Generation at which the PCIe link runs now; it falls when the GPU is idle. NVML current PCIe link generation; AMD gpu_metrics 1.4 to 1.9, from pcie_link_speed.",
     );
 
 /// Highest link generation.
@@ -111,7 +111,7 @@ pub static MAX_PCIE_GEN: MetricDef = MetricDef::gauge("gpu.{i}.maxPcieLinkGen", 
 pub static PCIE_WIDTH: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkWidth", Unit::Count)
     .title("GPU PCIe lanes")
     .on("gpu.pcie.width", LINE)
-    .help("Lanes of the PCIe link that are in use now. NVML current PCIe link width; AMD gpu_metrics 1.4 to 1.8, pcie_link_width.");
+    .help("Lanes of the PCIe link that are in use now. NVML current PCIe link width; AMD gpu_metrics 1.4 to 1.9, pcie_link_width.");
 
 /// Widest link.
 pub static MAX_PCIE_WIDTH: MetricDef = MetricDef::gauge("gpu.{i}.maxPcieLinkWidth", Unit::Count)
@@ -125,7 +125,7 @@ pub static PCIE_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkSpeed", Uni
     .title("GPU PCIe lane speed")
     .on("gpu.pcie.speed", LINE)
     .steps(1000.0)
-    .help("Speed of one lane of the PCIe link. NVML PCIe speed / 1000; AMD gpu_metrics 1.4 to 1.8, pcie_link_speed / 10; W&B 0.18.4 to 0.19.1 sent it in bit/s, 10^9 of which are 1 GT/s.");
+    .help("Speed of one lane of the PCIe link. NVML PCIe speed / 1000; AMD gpu_metrics 1.4 to 1.9, pcie_link_speed / 10; W&B 0.18.4 to 0.19.1 sent it in bit/s, 10^9 of which are 1 GT/s.");
 
 /// Counters that NVML's GPM or DCGM profiles.
 pub static ROWS: &[&MetricDef] = &[

@@ -20,6 +20,7 @@ pub mod gpu;
 pub mod gpu_amd;
 pub mod gpu_health;
 pub mod gpu_parts;
+pub mod gpu_pods;
 pub mod gpu_process;
 pub mod gpu_profile;
 pub mod infiniband;
@@ -410,6 +411,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_profile::PCIE,
     gpu_process::ROWS,
     gpu_parts::ROWS,
+    gpu_pods::ROWS,
     gpu_amd::ROWS,
     gpu::AMD,
     gpu::INTEL,

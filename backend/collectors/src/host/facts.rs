@@ -31,13 +31,15 @@ fn memory(roots: &Roots) -> Option<String> {
     Some(format!("{number} {symbol}"))
 }
 
-/// Memory of the machine, bytes.
+/// Memory of the machine, bytes, without that of GPUs.
 #[cfg(target_os = "linux")]
 pub(crate) fn memory_bytes(roots: &Roots) -> Option<u64> {
+    use super::linux::gpu_nodes;
     use crate::read::procfs::{fields, lines, number};
     let text = std::fs::read(roots.proc.join("meminfo")).ok()?;
     let line = lines(&text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
-    fields(line).next().and_then(number)?.checked_mul(1 << 10)
+    let all = fields(line).next().and_then(number)?.checked_mul(1 << 10)?;
+    all.checked_sub(gpu_nodes::total(roots, &gpu_nodes::find(roots))?)
 }
 
 /// Number of online logical cores.

@@ -14,7 +14,7 @@ mod linux;
 use linux::own::LinuxOwn as Own;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    cpu, disk, infiniband, kernels, memory, mount, network, power_meter, pressure, process, rapl, scan,
+    cpu, disk, infiniband, kernels, memory, mount, network, pods, power_meter, pressure, process, rapl, scan,
 };
 
 #[cfg(any(test, not(target_os = "linux")))]
@@ -25,6 +25,7 @@ pub(crate) use portable::disk_usage;
 use portable::own::PortableOwn as Own;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    cpu, disk, linux_only as infiniband, linux_only as kernels, linux_only as mount, linux_only as power_meter,
-    linux_only as pressure, linux_only as rapl, linux_only as scan, memory, network, process,
+    cpu, disk, linux_only as infiniband, linux_only as kernels, linux_only as mount, linux_only as pods,
+    linux_only as power_meter, linux_only as pressure, linux_only as rapl, linux_only as scan, memory, network,
+    process,
 };

@@ -40,6 +40,7 @@ const FIELDS: &[(&str, &MetricDef, f64)] = &[
     ("DEV_SM_CLOCK", &gpu::SM_CLOCK, 1.0),
     ("DEV_MEMORY_CLOCK_HERTZ", &gpu::MEMORY_CLOCK, 1e-6),
     ("DEV_MEM_CLOCK", &gpu::MEMORY_CLOCK, 1.0),
+    ("DEV_FB_USED_PERCENT", &gpu::MEMORY_ALLOCATED, PERCENT),
     ("DEV_FB_USED_BYTES", &gpu::MEMORY_USED, 1.0),
     ("DEV_FB_USED", &gpu::MEMORY_USED, MIB),
     ("DEV_FB_CAPACITY_BYTES", &gpu::MEMORY_TOTAL_BYTES, 1.0),

@@ -3,7 +3,7 @@
 use super::dcgm::{DcgmReading, OneReading};
 use crate::Out;
 use inventory::{GpuNumbers, OtherMachines};
-use shared::catalog::MetricDef;
+use shared::catalog::{MetricDef, gpu};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,12 +36,15 @@ pub(super) enum Added {
     NoMachine,
 }
 
+/// The values of a metric at a place: a sample, the one value of the device, and all as they are printed.
+type Values<'a> = (&'a DcgmReading, OneReading, Vec<Printed<'a>>);
+
 /// The readings of one page.
 pub(super) struct GpuReadings<'a> {
     machines: &'a Machines,
     /// Whether the page tells of one machine only, and is on this one: an exporter in a container has its own name.
     is_alone: bool,
-    all: BTreeMap<MetricPlace<'a>, (&'a DcgmReading, OneReading, Vec<Printed<'a>>)>,
+    all: BTreeMap<MetricPlace<'a>, Values<'a>>,
 }
 
 impl<'a> GpuReadings<'a> {
@@ -87,9 +90,32 @@ impl<'a> GpuReadings<'a> {
         Added::Taken
     }
 
+    /// Share of the memory in use of each GPU and MIG device whose used and free memory is known, percent: used by used and
+    /// free, which is DCGM's own definition of `DCGM_FI_DEV_FB_USED_PERCENT`. None where the page has the share itself.
+    fn memory_shares(&self) -> Vec<(&'a DcgmReading, Option<&'a str>, u32, f64)> {
+        let used = self.all.iter().filter(|((.., tag), _)| *tag == gpu::MEMORY_USED.tag);
+        let share = |(&(host, number, mig, _), (reading, used, _)): (&MetricPlace<'a>, &Values<'a>)| {
+            let of = |def: &MetricDef| self.all.get(&(host, number, mig, def.tag));
+            let (used, free) = (used.value()?, of(&gpu::MEMORY_FREE)?.1.value()?);
+            let is_known = of(&gpu::MEMORY_ALLOCATED).is_some() || used + free <= 0.0;
+            (!is_known).then(|| (*reading, host, number, 100.0 * used / (used + free)))
+        };
+        used.filter_map(share).collect()
+    }
+
     /// Puts the value of each metric. Different values of pods are none of the device's; each stands under the labels
     /// that the page prints.
     pub(super) fn put(self, out: &mut Out) {
+        for (reading, host, number, share) in self.memory_shares() {
+            let (def, instance) = (&gpu::MEMORY_ALLOCATED, reading.instance(number));
+            match (host, &self.machines.others) {
+                (Some(host), Some(others)) => {
+                    others.tell(host, self.machines.every, (def, instance, def.rounded(share)))
+                }
+                _ if reading.mig.is_none() => out.put_rounded(def, number, share),
+                _ => out.put_rounded(def, instance.as_str(), share),
+            }
+        }
         for ((host, number, _, _), (reading, one, printed)) in self.all {
             let there = host.zip(self.machines.others.as_ref());
             let tell = |def, instance, value| {

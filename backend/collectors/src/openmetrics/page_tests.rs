@@ -4,6 +4,7 @@ use super::super::filter::Filter;
 use super::*;
 use crate::recordings;
 use proptest::prelude::*;
+use shared::catalog::gpu;
 use std::time::Duration;
 
 fn page(endpoint: &str) -> Page {
@@ -385,6 +386,9 @@ fn the_default_counters_are_read_under_their_old_and_their_new_names() {
         DEFAULTS.iter().flat_map(|(old, new, ..)| if old == new { vec![*old] } else { vec![*old, *new] }).collect(),
     ];
     let mut expected: Vec<_> = DEFAULTS.iter().map(|(_, _, tag, value)| (format!("gpu.0.{tag}"), *value)).collect();
+    // 80,000 of 81,024 MiB.
+    let share = gpu::MEMORY_ALLOCATED.rounded(98.736_176_935_229_07);
+    expected.push(("gpu.0.memoryAllocated".into(), share));
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     for list in lists {
         let page: String = list.iter().map(|sample| dcgm_line(sample, "")).collect();
@@ -394,6 +398,25 @@ fn the_default_counters_are_read_under_their_old_and_their_new_names() {
     let mut expected: Vec<_> = MORE.iter().map(|(_, tag, value)| (format!("gpu.0.{tag}"), *value)).collect();
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(tags(&page), expected);
+}
+
+#[test]
+fn the_share_of_memory_is_dcgms_else_used_by_used_and_free() {
+    let (used, free) = (dcgm_line("DEV_FB_USED 300", ""), dcgm_line("DEV_FB_FREE 100", ""));
+    let share =
+        |page: &str| tags(page).into_iter().find(|(tag, _)| tag == "gpu.0.memoryAllocated").map(|(_, value)| value);
+    assert_eq!(share(&format!("{used}{free}")), Some(75.0));
+    let printed = dcgm_line("DEV_FB_USED_PERCENT 0.5", "");
+    assert_eq!(share(&format!("{used}{free}{printed}")), Some(50.0));
+    assert_eq!((share(&used), share(&free)), (None, None));
+    let none = [dcgm_line("DEV_FB_USED 0", ""), dcgm_line("DEV_FB_FREE 0", "")].concat();
+    assert_eq!(share(&none), None);
+    // Pods that print different values leave it unknown.
+    let pods = [dcgm_line("DEV_FB_USED 1", ",pod=\"a\""), dcgm_line("DEV_FB_USED 2", ",pod=\"b\"")].concat();
+    assert_eq!(share(&format!("{pods}{free}")), None);
+    let mig =
+        [("USED", 10), ("FREE", 30)].map(|(field, mib)| dcgm_line(&format!("DEV_FB_{field} {mib}"), ",GPU_I_ID=\"7\""));
+    is(&tags(&mig.concat())[..1], &[("gpu.0.mig.7.memoryAllocated", 25.0)]);
 }
 
 #[test]
@@ -573,7 +596,9 @@ fn with_recordings_parts_of_gpus_give_their_lists() {
 fn dcgm_gives_its_lists(names: &[&str]) {
     for name in names {
         let text = recording(&format!("{name}.prom"));
-        let gpus: Vec<_> = tags(&text).into_iter().filter(|(tag, _)| tag.starts_with("gpu.")).collect();
+        // The lists have what the pages print, not the share that follows from two of the values.
+        let is_printed = |tag: &str| tag.starts_with("gpu.") && !tag.ends_with(".memoryAllocated");
+        let gpus: Vec<_> = tags(&text).into_iter().filter(|(tag, _)| is_printed(tag)).collect();
         recordings::check(&format!("openmetrics_{name}"), &gpus);
         survives_every_cut(&text, 1);
     }
@@ -690,7 +715,9 @@ fn recordings_with_other_numbers_never_give_a_value_that_was_not_printed() {
                 })
                 .collect();
             let (_, present) = read(&mut page("e"), &altered, false);
-            for (tag, v) in present {
+            // The share of memory in use follows from two values, which are equal here.
+            let is_computed = |tag: &str, v: f64| tag.ends_with(".memoryAllocated") && v == 50.0;
+            for (tag, v) in present.into_iter().filter(|(tag, v)| !is_computed(tag, *v)) {
                 let printed = junk.parse::<f64>().ok().filter(|v| v.is_finite());
                 assert!(
                     printed.is_some_and(

@@ -3,6 +3,7 @@
 pub(crate) mod drm;
 pub(crate) mod dylib;
 pub(crate) mod exec;
+pub(crate) mod grpc;
 pub(crate) mod pci;
 pub(crate) mod pids;
 pub(crate) mod pool;

@@ -69,6 +69,88 @@ pub fn the_whole_host() {
     assert_eq!(machine.open("memory").next(), expected);
 }
 
+/// A GH200 after the form of the kernel and of NVIDIA's open driver: 64 GiB of the machine on node 0, and 96 GiB of its
+/// GPU on node 1, which has no processors. 80 GiB of the GPU are free.
+fn gh200() -> Machine {
+    let machine = machine();
+    let kib = |gib: u64| gib << 20;
+    let host = std::fs::read_to_string(machine.path("proc/meminfo")).expect("it was written");
+    let both = host
+        .replace(&format!("MemTotal: {}", kib(64)), &format!("MemTotal: {}", kib(160)))
+        .replace(&format!("MemFree: {}", kib(1)), &format!("MemFree: {}", kib(81)))
+        .replace(&format!("MemAvailable: {}", kib(48)), &format!("MemAvailable: {}", kib(129)));
+    let node = |number: u64, total: u64, free: u64, file: u64| {
+        format!(
+            "Node {number} MemTotal:       {} kB\nNode {number} MemFree:        {} kB\n\
+             Node {number} MemUsed:        {} kB\nNode {number} Active:          9 kB\n\
+             Node {number} Active(file):   {} kB\nNode {number} Inactive(file): 0 kB\n\
+             Node {number} SReclaimable:   0 kB\n",
+            kib(total),
+            kib(free),
+            kib(total - free),
+            kib(file),
+        )
+    };
+    machine
+        .write("proc/meminfo", both)
+        .write(
+            "proc/driver/nvidia/gpus/0009:01:00.0/numa_status",
+            "Node:      1\nStatus:    online\nAddress:   2000000000\nSize:      1800000000\n",
+        )
+        .write("sys/devices/system/node/node0/cpulist", "0-71\n")
+        .write("sys/devices/system/node/node0/meminfo", node(0, 64, 1, 40))
+        .write("sys/devices/system/node/node1/cpulist", "\n")
+        .write("sys/devices/system/node/node1/meminfo", node(1, 96, 80, 1));
+    machine
+}
+
+#[test]
+fn memory_of_a_gpu_that_the_kernel_counts_is_left_out() {
+    let machine = gh200();
+    let names = ["memory.total", "memory.free", "proc.memory.availableMB", "memory.used", "memory_percent"];
+    let of = |now: &crate::machine::Readings| names.map(|name| value(now, name));
+    let own = [64.0 * GIB as f64, 1.0 * GIB as f64, 49152.0, 16.0 * GIB as f64, 25.0].map(Some);
+    let mut memory = machine.open("memory");
+    assert_eq!(of(&memory.next()), own);
+    assert!(memory.trouble().is_none());
+    let said = &memory.parts[0].0.tried;
+    assert!(said.iter().any(|line| line.contains("NUMA node 1: memory of the GPU at 0009:01:00.0")), "{said:?}");
+    let facts = collectors::facts(&machine.roots());
+    assert!(facts.contains(&("memory".into(), "64 GiB".into())), "{facts:?}");
+    // A limit above the machine's own memory has no effect.
+    machine.write("proc/self/cgroup", "0::/job\n");
+    limit(&machine, "/job", &(100 * GIB).to_string(), GIB, 0);
+    assert_eq!(of(&machine.open("memory").next()), own);
+    machine.remove("proc/self/cgroup");
+    // Without the node's values the machine's own are unknown.
+    machine.write("sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 4 kB\n");
+    let mut memory = machine.open("memory");
+    assert_eq!(of(&memory.next()), [None; 5]);
+    assert!(memory.trouble().is_some_and(|(reason, partial)| reason.contains("node1/meminfo") && partial));
+}
+
+#[test]
+fn a_node_that_is_offline_or_has_processors_is_no_gpu() {
+    let total = |machine: &Machine| value(&machine.open("memory").next(), "memory.total");
+    let all = Some(160.0 * GIB as f64);
+    let machine = gh200();
+    machine.write("sys/devices/system/node/node1/cpulist", "72-143\n");
+    assert_eq!(total(&machine), all);
+    let machine = gh200();
+    machine.remove("sys/devices/system/node/node1");
+    assert_eq!(total(&machine), all);
+    let machine = gh200();
+    machine.write("proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node:      -1\nStatus:    disabled\n");
+    assert_eq!(total(&machine), all);
+    // The driver starts later.
+    let machine = gh200();
+    machine.remove("proc/driver/nvidia");
+    let mut memory = machine.open("memory");
+    assert_eq!(value(&memory.next(), "memory.total"), all);
+    machine.write("proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node:      1\nStatus:    online\n");
+    assert_eq!(value(&memory.after(10.0), "memory.total"), Some(64.0 * GIB as f64));
+}
+
 /// In the kernel's form, shortened.
 fn vmstat(paged_in: u64, swapped_out: u64, faults: u64, kills: u64) -> String {
     format!(

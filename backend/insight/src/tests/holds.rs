@@ -4,7 +4,7 @@ use super::trace::{
     Does, IDLE_GPU, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, put_host, rules,
 };
 use crate::{Insight, Job, Reserved, Settings};
-use shared::catalog::{Metric, gpu};
+use shared::catalog::{Metric, gpu, gpu_pods};
 use shared::finding::{Severity, Watch};
 
 /// Half an hour without work after five minutes in use, with its memory held or not.
@@ -68,6 +68,41 @@ fn reserved_gpus_without_a_process_are_told_with_their_job_and_end_with_it() {
     trace.insight.jobs(&[]);
     trace.run(960..1000, 1, |_, t| sheet(t));
     assert!(last(&trace.told)[0].until.is_some(), "nobody reserves them any more");
+}
+
+#[test]
+fn gpus_held_by_a_pod_without_a_process_are_told_with_the_pod_and_end_with_it() {
+    // The kubelet is asked every ten seconds. Two pods share GPU 3, and one with a run holds GPU 1.
+    let sheet = |t: i64, held: bool| {
+        let mut sheet = one(4, t, |gpu, _| if gpu == 0 { WORKS } else { OFF });
+        if t % 10 == 0 {
+            sheet.set(&gpu_pods::HELD, "0.pod.training/train-0", 1.0).set(
+                &gpu_pods::HELD,
+                "1.pod.training/train-1",
+                1.0,
+            );
+            if held {
+                sheet.set(&gpu_pods::HELD, "3.pod.serving/llm-1", 1.0).set(&gpu_pods::HELD, "3.pod.serving/llm-0", 1.0);
+            }
+        }
+        Some(sheet)
+    };
+    let mut trace = Trace::new(1, 1000);
+    trace.insight.jobs(&[reserving(&[1])]);
+    trace.run(0..580, 1, |_, t| sheet(t, true));
+    assert_eq!(rules(&last(&trace.told)), [""; 0], "ten minutes have not passed");
+    trace.run(580..900, 1, |_, t| sheet(t, true));
+    let all = last(&trace.told);
+    assert_eq!(rules(&all), ["unused", "unused"], "GPU 0 works, and nobody holds GPU 2");
+    let of = |gpu: u32| all.iter().find(|found| found.subject[0].gpus == [gpu]).expect("a finding");
+    assert!(of(1).sentence.starts_with("GPU 1 is reserved for run train-7 of ada, but"), "{}", of(1).sentence);
+    assert!(of(3).sentence.starts_with("GPU 3 is reserved for pod serving/llm-0, but"), "{}", of(3).sentence);
+    check(of(3));
+    trace.run(900..1000, 1, |_, t| sheet(t, false));
+    let all = last(&trace.told);
+    let until = |gpu: u32| all.iter().find(|found| found.subject[0].gpus == [gpu]).and_then(|found| found.until);
+    assert!(until(3).is_some_and(|until| until - START <= 960), "the pods were deleted: {:?}", until(3));
+    assert_eq!(until(1), None);
 }
 
 #[test]

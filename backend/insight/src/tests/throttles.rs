@@ -1,6 +1,7 @@
 //! Throttled GPUs, and GPUs that are only hot or capped.
 
-use super::trace::{Does, OFF, START, WORKS, check, findings_of, one, rules};
+use super::trace::{Does, OFF, START, Sheet, WORKS, check, findings_of, one, put, rules};
+use shared::catalog::{gpu, gpu_amd, gpu_profile};
 use shared::finding::Severity;
 
 fn with(gpus: &'static [u32], span: std::ops::Range<i64>, does: Does) -> impl Fn(u32, i64) -> Does {
@@ -27,6 +28,39 @@ fn heat_is_told_with_temperature_and_clock() {
     let all = findings_of(900, 1000, |t| Some(one(8, t, with(&[5], 600..900, Does { clock: 900.0, ..HOT }))));
     assert_eq!(all[0].severity, Severity::Critical);
     assert!(all[0].sentence.contains("88 °C, "), "{}", all[0].sentence);
+}
+
+#[test]
+fn faults_of_a_divided_board_are_found_on_the_board() {
+    // AMD's partitions (CPX) have a utilization of their own; power, heat, clocks and links are the board's.
+    let divided = |change: &dyn Fn(i64, &mut Sheet)| {
+        findings_of(1200, 1000, |t| {
+            let mut sheet = one(8, t, with(&[5], 600..1200, WORKS));
+            for gpu in 0..8 {
+                for part in 0..8 {
+                    sheet.set(&gpu::UTILIZATION, format!("{gpu}.xcp.{part}"), if t < 60 { 0.0 } else { 99.0 });
+                }
+                sheet.set(&gpu_amd::XGMI_ACTIVE, gpu, 7.0);
+            }
+            if t >= 600 {
+                change(t, &mut sheet);
+            }
+            Some(sheet)
+        })
+    };
+    assert_eq!(rules(&divided(&|_, _| {})), [""; 0]);
+    let hot = divided(&|t, sheet| put(sheet, 5, t, HOT));
+    let lanes = divided(&|_, sheet| {
+        sheet.set(&gpu_profile::PCIE_WIDTH, 5, 8.0);
+    });
+    let links = divided(&|_, sheet| {
+        sheet.set(&gpu_amd::XGMI_ACTIVE, 5, 6.0);
+    });
+    for (all, rule) in [(hot, "throttle.heat"), (lanes, "slow_link.pcie"), (links, "slow_link.nvlink")] {
+        assert_eq!(rules(&all), [rule]);
+        check(&all[0]);
+        assert_eq!(all[0].subject[0].gpus, [5], "{rule}");
+    }
 }
 
 #[test]

@@ -78,13 +78,13 @@ pub fn GpuTimeCard() -> impl IntoView {
         <Card title="GPU time" note=dates wrong=asked.wrong end=end>
             <If when=is_partial>
                 <p class="say" data-say="partial">
-                    "Sums with ≥ are too low: the energy or the price of a part of the GPU-hours is unknown."
+                    "Sums with ≥ are too low: the energy of GPUs or the price of a part of the GPU-hours is unknown."
                 </p>
             </If>
             <List
                 id="gpu-time"
                 label="Table of GPU time"
-                heads=&["of", ">runs", ">reserved", "GPU-hours", "idle", ">energy, kWh", ">cost"]
+                heads=&["of", ">runs", ">reserved", "GPU-hours", "idle", ">GPU energy, kWh", ">cost"]
                 rows
                 known=flag(move || asked.known())
                 empty="No run held or reserved a GPU in this span."
@@ -129,7 +129,7 @@ fn Totals(asked: Polled<GpuTime>) -> impl IntoView {
                 })}
             </If>
             {tile("idle", "Idle GPU-hours", |told| number(told.total.idle_gpu_hours))}
-            {tile("energy", "Energy, kWh", |told| known(told.total.energy_kwh, told.total.partial))}
+            {tile("energy", "Energy of GPUs, kWh", |told| known(told.total.energy_kwh, told.total.partial))}
             <If when=flag(move || asked.read(|told| told.currency.is_some()))>
                 {tile("cost", "Cost", |told| cost(&told.total, told.currency.as_deref()))}
             </If>

@@ -105,7 +105,7 @@ pub static COLUMNS: [RunColumn; 23] = [
     column("gpu_hours", "GPU-h", |run| Shown::Words(figure(run.figures.gpu_hours, "")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.gpu_hours, b.figures.gpu_hours)),
-    column("energy", "energy", |run| {
+    column("energy", "GPU energy", |run| {
         let (number, unit) = energy(&run.figures);
         Shown::Words(format!("{number} {unit}"))
     })

@@ -9,8 +9,9 @@ const RANK: &str = "rank";
 
 type Label<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// The label of a part that has a name; the others have numbers.
+/// The labels of parts that have a name; the others have numbers.
 const BLOCK: &str = "block";
+const POD: &str = "pod";
 
 /// Name of the label for the placeholder of a template.
 pub fn name(template: &str) -> Option<&str> {
@@ -19,7 +20,7 @@ pub fn name(template: &str) -> Option<&str> {
     let family = template.split('.').next().unwrap_or(template);
     Some(match (family, placeholder) {
         ("cpu" | "trn", "i") => "core",
-        ("gpu", "process" | "block" | "i.xgmi.j" | "i.xcc.j") => "gpu",
+        ("gpu", "process" | "block" | "pod" | "i.xgmi.j" | "i.xcc.j") => "gpu",
         ("kernel", _) => "kernel",
         (family, "i") => family,
         (_, "dev") => "device",
@@ -31,8 +32,8 @@ pub fn name(template: &str) -> Option<&str> {
 }
 
 /// An instance may name a part: `0.mig.3` is a device that MIG cut from a GPU, `0.proc.4711` a process on it, `0.xcp.1`
-/// a partition of an AMD GPU, `0.xgmi.3` one of its links, `0.xcc.5` one of its dies, `0.ecc.gfx` one of its blocks, and
-/// `0a1b2c3d.gpu.0` a GPU of a kernel.
+/// a partition of an AMD GPU, `0.xgmi.3` one of its links, `0.xcc.5` one of its dies, `0.ecc.gfx` one of its blocks,
+/// `0.pod.space/name` a pod that holds it, and `0a1b2c3d.gpu.0` a GPU of a kernel.
 fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
     match name {
         "gpu" => &[
@@ -42,6 +43,7 @@ fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
             ("link", ".xgmi."),
             ("xcc", ".xcc."),
             (BLOCK, ".ecc."),
+            (POD, ".pod."),
         ],
         "kernel" => &[("gpu", ".gpu.")],
         _ => &[],
@@ -58,7 +60,11 @@ pub fn parse_labels<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> 
     };
     let (mut whole, mut parts) = (instance, Vec::new());
     for (part, word) in parts_of(name) {
-        let is_of_name = |b: u8| *part == BLOCK && (b.is_ascii_lowercase() || b == b'_');
+        let is_of_name = |b: u8| match *part {
+            BLOCK => b.is_ascii_lowercase() || b == b'_',
+            POD => b.is_ascii_lowercase() || matches!(b, b'-' | b'.' | b'/'),
+            _ => false,
+        };
         let is_part = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || is_of_name(b));
         if let Some((before, number)) = whole.rsplit_once(word)
             && is_part(number)

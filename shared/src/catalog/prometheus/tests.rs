@@ -132,6 +132,7 @@ fn parts_of_a_gpu_are_labels_of_their_own() {
     assert_eq!(text("gpu.{i}.gpu", "3.xcp.1"), "gpu=3 partition=1");
     assert_eq!(text("gpu.{i.xgmi.j}.linkReadBytes", "3.xgmi.7"), "gpu=3 link=7");
     assert_eq!(text("gpu.{i.xcc.j}.xccBusy", "3.xcc.5"), "gpu=3 xcc=5");
+    assert_eq!(text("gpu.{pod}.heldByPod", "3.pod.training/train-0.a"), "gpu=3 pod=training/train-0.a");
     assert_eq!(text("gpu.{block}.eccCorrected", "3.ecc.pcie_bif"), "gpu=3 block=pcie_bif");
     assert_eq!(text("gpu.{process}.smUtilization", "0.proc.4711"), "gpu=0 pid=4711");
     assert_eq!(text("cpu.{i}.cpu_percent", "63"), "core=63");

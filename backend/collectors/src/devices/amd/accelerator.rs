@@ -56,6 +56,8 @@ pub(super) struct AcceleratorReading {
     pub written: [Option<f64>; 8],
     /// Utilization of each compute die, percent, by partition.
     pub partitions: Vec<Vec<f64>>,
+    /// Number of the GPU at the other end of a link, by the link.
+    pub neighbors: Vec<(usize, u32)>,
     pub blocks: Vec<BlockErrors>,
 }
 
@@ -106,6 +108,9 @@ impl AcceleratorReading {
             }
             let known: Vec<f64> = rates.iter().flatten().copied().collect();
             out.put_rounded(all, i, (!known.is_empty()).then(|| known.iter().sum::<f64>()));
+        }
+        for (link, neighbor) in &self.neighbors {
+            out.put(&gpu_amd::LINK_NEIGHBOR, format!("{i}.xgmi.{link}").as_str(), f64::from(*neighbor));
         }
         self.put_partitions(i, out);
         for errors in &self.blocks {

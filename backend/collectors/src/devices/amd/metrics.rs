@@ -1,10 +1,11 @@
 //! `gpu_metrics`: the binary table of the card's controller, as the driver exposes it, in the known layouts.
 
 use super::accelerator::{AcceleratorReading, Counters};
+use super::attributes::{self, Attribute};
 
 /// The width of a field in bytes, or a list of such fields at consecutive places.
-#[derive(Clone, Copy)]
-enum Width {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
     Two,
     Four,
     Eight,
@@ -37,8 +38,11 @@ const XGMI_LINKS: usize = 8;
 const PARTITIONS: usize = 8;
 const DIES: usize = 8;
 
+/// Format and content of the table that is a list of attributes.
+const OF_ATTRIBUTES: (u8, u8) = (1, 9);
+
 /// Layouts of the kernel's `kgd_pp_interface.h`. Graphics cards have 1.3, accelerators 1.4 to 1.8, processors with
-/// graphics 2.x and 3.0.
+/// graphics 2.x and 3.0. Table 1.9 of accelerators has no layout: [`attributes`].
 /// Each lists only the fields that are read, and those that verify the layout.
 const LAYOUTS: &[Layout] = &[
     Layout {
@@ -136,9 +140,16 @@ const fn residencies(of: [Field; 13], at: usize, states: Option<usize>, partitio
     fields
 }
 
-/// A table of a known layout.
+/// Where the values of a table are.
+enum Places {
+    Fixed(&'static Layout),
+    Listed(Vec<Attribute>),
+}
+
+/// A table of a known layout, or of attributes.
 pub(crate) struct Metrics<'a> {
-    layout: &'static Layout,
+    version: (u8, u8),
+    places: Places,
     bytes: &'a [u8],
 }
 
@@ -146,9 +157,19 @@ impl<'a> Metrics<'a> {
     /// The table, if its header names a known layout and both its length and the header's size match that layout.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let &[low, high, format, content, ..] = bytes else { return None };
-        let layout = LAYOUTS.iter().find(|layout| layout.version == (format, content))?;
+        let version = (format, content);
         let size = usize::from(u16::from_le_bytes([low, high]));
-        (size == layout.size && bytes.len() == size).then_some(Metrics { layout, bytes })
+        if bytes.len() != size {
+            return None;
+        }
+        let places = match version == OF_ATTRIBUTES {
+            true => Places::Listed(attributes::find(bytes)?),
+            false => {
+                let same = |layout: &&Layout| layout.version == version && layout.size == size;
+                Places::Fixed(LAYOUTS.iter().find(same)?)
+            }
+        };
+        Some(Metrics { version, places, bytes })
     }
 
     /// A raw field; none if all bits are set, which marks an absent field.
@@ -158,7 +179,16 @@ impl<'a> Metrics<'a> {
 
     /// An item of a list, like [`Self::raw`].
     fn item(&self, name: &str, n: usize) -> Option<u64> {
-        let &(_, at, width) = self.layout.fields.iter().find(|(field, ..)| *field == name)?;
+        let (at, width) = match &self.places {
+            Places::Fixed(layout) => {
+                let &(_, at, width) = layout.fields.iter().find(|(field, ..)| *field == name)?;
+                (at, width)
+            }
+            Places::Listed(all) => {
+                let found = all.iter().find(|one| one.name == name && n < one.count)?;
+                (found.at, found.width)
+            }
+        };
         self.at(at + n * width.bytes(), width)
     }
 
@@ -177,12 +207,12 @@ impl<'a> Metrics<'a> {
 
     /// Utilization, percent. None for 2.x tables: their unit is hundredths on some processors and percent on others.
     pub fn utilization(&self) -> Option<f64> {
-        self.first(&["average_gfx_activity"]).filter(|_| self.layout.version.0 == 1)
+        self.first(&["average_gfx_activity"]).filter(|_| self.version.0 == 1)
     }
 
     /// Power of the whole package, watts. None for 2.x tables: their unit is milliwatts, or watts on old processors.
     pub fn power(&self) -> Option<f64> {
-        self.first(&["average_socket_power", "curr_socket_power"]).filter(|_| self.layout.version.0 == 1)
+        self.first(&["average_socket_power", "curr_socket_power"]).filter(|_| self.version.0 == 1)
     }
 
     /// Temperature of the memory, else of the hottest place, else of the edge, degrees Celsius. A memory at exactly 0
@@ -200,7 +230,7 @@ impl<'a> Metrics<'a> {
 
     /// Whether the table is that of an accelerator.
     pub fn is_of_accelerator(&self) -> bool {
-        matches!(self.layout.version, (1, 4..=8))
+        matches!(self.version, (1, 4..=9))
     }
 
     /// Counters whose growth is a value. The residencies are counted in the same steps as `cycles`.
@@ -220,8 +250,15 @@ impl<'a> Metrics<'a> {
         }
     }
 
-    /// Values of an accelerator's table beside its counters.
-    pub fn accelerator(&self) -> AcceleratorReading {
+    /// Whether its numbers of XGMI links are those of the driver's file `xgmi_port_num`. Drivers with this table number
+    /// them so; older tables come with either order.
+    pub fn has_port_numbers(&self) -> bool {
+        self.version == OF_ATTRIBUTES
+    }
+
+    /// Values of an accelerator's table beside its counters. `mode`: how the GPU is divided, as
+    /// `current_compute_partition` names it. Tables that number the partitions themselves do not need it.
+    pub fn accelerator(&self, mode: Option<&str>) -> AcceleratorReading {
         let states = || (0..XGMI_LINKS).filter_map(|n| self.item("xgmi_link_status", n));
         let is = |wanted: &[u64]| {
             let known = states().filter(|state| *state <= 1).count();
@@ -236,14 +273,18 @@ impl<'a> Metrics<'a> {
             pcie_recoveries: self.first(&["pcie_l0_to_recov_count_acc"]),
             links_active: is(&[1]),
             links: is(&[0, 1]),
-            partitions: self.partitions(),
+            partitions: self.partitions(mode),
             ..AcceleratorReading::default()
         }
     }
 
     /// Utilization of each compute die, percent, by partition.
-    fn partitions(&self) -> Vec<Vec<f64>> {
-        let Some((first, size)) = self.layout.partitions else { return Vec::new() };
+    fn partitions(&self, mode: Option<&str>) -> Vec<Vec<f64>> {
+        let layout = match &self.places {
+            Places::Fixed(layout) => layout,
+            Places::Listed(_) => return divided(self.dies(), mode),
+        };
+        let Some((first, size)) = layout.partitions else { return Vec::new() };
         // An unknown number of partitions is no reason to take zeros behind them for dies at rest.
         let Some(count) = self.raw("num_partition") else { return Vec::new() };
         let count = PARTITIONS.min(count.max(1) as usize);
@@ -253,6 +294,31 @@ impl<'a> Metrics<'a> {
             .map(|partition| (0..DIES).filter_map(move |n| die(partition, n)).filter(|busy| *busy <= 100))
             .map(|dies| dies.map(|busy| busy as f64).collect())
             .collect()
+    }
+
+    /// Utilization of each compute die of a list of attributes, percent. Dies that the GPU lacks have all bits set.
+    fn dies(&self) -> Vec<Option<f64>> {
+        let die = |n: usize| self.item("gfx_busy_inst", n).filter(|busy| *busy <= 100).map(|busy| busy as f64);
+        (0..DIES).map(die).collect()
+    }
+}
+
+/// The dies by partition. The driver gives each partition as many dies, in their order. Without a known mode the dies are
+/// one partition, which is the whole GPU.
+fn divided(dies: Vec<Option<f64>>, mode: Option<&str>) -> Vec<Vec<f64>> {
+    let known = |dies: &[Option<f64>]| dies.iter().flatten().copied().collect::<Vec<f64>>();
+    let here = known(&dies).len();
+    let count = match mode {
+        Some("DPX") => 2,
+        Some("TPX") => 3,
+        Some("QPX") => 4,
+        Some("CPX") => here,
+        _ => 1,
+    };
+    let is_even = here > 0 && here.is_multiple_of(count.max(1)) && dies[..here].iter().all(Option::is_some);
+    match is_even {
+        true => dies[..here].chunks(here / count).map(known).collect(),
+        false => vec![known(&dies)].into_iter().filter(|dies| !dies.is_empty()).collect(),
     }
 }
 
@@ -314,13 +380,37 @@ mod tests {
             let bytes = hex::decode(hex).expect("hexadecimal digits");
             let table = Metrics::from_bytes(&bytes).unwrap_or_else(|| panic!("{card}: unknown layout"));
             let mut compared = 0;
-            for (name, ..) in table.layout.fields {
+            let Places::Fixed(layout) = &table.places else { panic!("{card}: a list of attributes") };
+            for (name, ..) in layout.fields {
                 let fact = list["gpu_metrics"][name].as_u64().filter(|value| *value != 0xffff);
                 assert_eq!(table.raw(name), fact, "{card}: {name}");
                 compared += usize::from(fact.is_some());
             }
             assert!(compared >= 4, "{card}: only {compared} fields were compared");
         }
+    }
+
+    #[test]
+    fn dies_are_divided_as_the_driver_divides_them() {
+        let busy: Vec<Option<f64>> = (0..8).map(|n| Some(f64::from(n))).collect();
+        let sizes = |dies: &[Option<f64>], mode| divided(dies.to_vec(), mode).iter().map(Vec::len).collect::<Vec<_>>();
+        for (mode, expected) in [
+            (Some("SPX"), vec![8]),
+            (Some("DPX"), vec![4; 2]),
+            (Some("QPX"), vec![2; 4]),
+            (Some("CPX"), vec![1; 8]),
+            (Some("TPX"), vec![8]),
+            (Some("other"), vec![8]),
+            (None, vec![8]),
+        ] {
+            assert_eq!(sizes(&busy, mode), expected, "{mode:?}");
+        }
+        assert_eq!(divided(busy, Some("DPX"))[1], [4.0, 5.0, 6.0, 7.0]);
+        let six: Vec<Option<f64>> = (0..8).map(|n| (n < 6).then_some(1.0)).collect();
+        assert_eq!(sizes(&six, Some("TPX")), [2; 3], "an MI300A has six dies");
+        let gap: Vec<Option<f64>> = (0..8).map(|n| (n != 2).then_some(1.0)).collect();
+        assert_eq!(sizes(&gap, Some("CPX")), [7], "which die is absent is unknown, so the partitions are, too");
+        assert_eq!(sizes(&[None; 8], Some("CPX")), [0_usize; 0]);
     }
 
     proptest! {
@@ -333,7 +423,7 @@ mod tests {
             (bytes[2], bytes[3]) = layout.version;
             let table = Metrics::from_bytes(&bytes).unwrap();
             let _ = (table.utilization(), table.power(), table.temp(), table.energy());
-            let _ = (table.accelerator(), table.counters());
+            let _ = (table.accelerator(Some("CPX")), table.counters());
         }
     }
 }

@@ -6,6 +6,7 @@
 mod accelerator;
 mod amd_smi;
 mod answer;
+mod attributes;
 mod json;
 mod metrics;
 mod ras;
@@ -13,6 +14,7 @@ mod rocm_smi;
 mod rocm_text;
 mod sysfs;
 mod tool;
+mod xgmi;
 
 use crate::read::{drm, exec, pci};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};

@@ -2,11 +2,13 @@
 
 use super::accelerator::{AcceleratorReading, Counters};
 use super::metrics::Metrics;
-use super::ras;
+use super::{ras, xgmi};
 use crate::devices::gpu_reading::GpuReading;
 use crate::read::drm::{self, Card, number};
 use crate::{CollectError, Collector, Options, Out, Part, Roots};
+use inventory::GpuNumbers;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The part of a card.
@@ -16,24 +18,27 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let name = format!("card{} {}", card.number, card.pci);
     let sensors = Sensors::open(&card);
     let (sys, next_blocks) = (roots.sys.clone(), Duration::ZERO);
-    let collector = AmdCard { sys, i, card, sensors, table_tells: None, before: None, next_blocks };
+    let numbers = options.gpu_numbers.clone();
+    let collector = AmdCard { sys, i, numbers, card, sensors, table_tells: None, before: None, next_blocks };
     Part { name, tried, collector: Box::new(collector) }
 }
 
 struct AmdCard {
     sys: PathBuf,
     i: u32,
+    numbers: Arc<GpuNumbers>,
     card: Card,
     sensors: Option<Sensors>,
     /// Whether the controller's table has values that no plain file has. None before the first reading.
     table_tells: Option<bool>,
     /// Counters of the controller's table at the previous tick, and its time.
     before: Option<(Duration, Counters)>,
-    /// Earliest time of the next reading of the errors by block.
+    /// Earliest time of the next reading of the errors by block and of the links' neighbors.
     next_blocks: Duration,
 }
 
-/// Interval between two readings of the errors by block: the driver asks the hardware for each of them.
+/// Interval between two readings of the errors by block: the driver asks the hardware for each of them. Neighbors change
+/// with the hardware only.
 const BLOCKS_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Collector for AmdCard {
@@ -83,8 +88,9 @@ impl AmdCard {
         }
         let table = fill(&mut reading, &device.join("gpu_metrics"), &mut self.table_tells);
         let mut more = AcceleratorReading::default();
-        if let Some((values, counters)) = table {
-            more = values;
+        let mut has_port_numbers = false;
+        if let Some(Accelerator { values, counters, has_ports }) = table {
+            (more, has_port_numbers) = (values, has_ports);
             if let Some((before_at, before)) = &self.before {
                 more.add_growth(before, &counters, at.saturating_sub(*before_at));
             }
@@ -95,6 +101,10 @@ impl AmdCard {
         if at >= self.next_blocks {
             self.next_blocks = at + BLOCKS_INTERVAL;
             more.blocks = ras::blocks(&device);
+            if has_port_numbers {
+                let number = |(link, pci): xgmi::Neighbor| Some((link, self.numbers.number_of(&pci)?));
+                more.neighbors = xgmi::neighbors(&device).into_iter().filter_map(number).collect();
+            }
         }
         (reading, more)
     }
@@ -105,11 +115,19 @@ fn speed(path: &Path) -> Option<f64> {
     std::fs::read_to_string(path).ok()?.split_once(" GT/s")?.0.trim().parse().ok()
 }
 
+/// What an accelerator's table has beside the values of every GPU.
+struct Accelerator {
+    values: AcceleratorReading,
+    counters: Counters,
+    /// Whether the table numbers its links as the driver's file of neighbors.
+    has_ports: bool,
+}
+
 /// Adds values that only the controller's table has or that the plain files lack. Its memory activity is not used:
 /// cards without `mem_busy_percent` report zero there.
 /// The controller takes far longer to answer than a plain file, so the table is read again only if it adds values;
-/// `tells` stores that. Returns what an accelerator's table has beside that, and its counters.
-fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) -> Option<(AcceleratorReading, Counters)> {
+/// `tells` stores that.
+fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) -> Option<Accelerator> {
     let missing = reading.utilization.is_none() || reading.power.is_none() || reading.temp.is_none();
     if !missing && *tells == Some(false) {
         return None;
@@ -123,7 +141,14 @@ fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) -> Opti
     reading.temp = reading.temp.or_else(|| table?.temp());
     let more = table.filter(|table| table.is_of_accelerator());
     *tells = Some(reading.energy.is_some() || more.is_some());
-    more.map(|table| (table.accelerator(), table.counters()))
+    more.map(|table| {
+        let mode = std::fs::read_to_string(path.with_file_name("current_compute_partition")).ok();
+        Accelerator {
+            values: table.accelerator(mode.as_deref().map(str::trim)),
+            counters: table.counters(),
+            has_ports: table.has_port_numbers(),
+        }
+    })
 }
 
 /// Paths of a card's sensors, determined once.
@@ -231,12 +256,13 @@ mod tests {
         (first, out.present())
     }
 
-    const ACCELERATORS: [&str; 5] = [
+    const ACCELERATORS: [&str; 6] = [
         "mi300x-spx_gpu-metrics-1.4_CONSTRUCTED",
         "mi300x-spx_gpu-metrics-1.5_CONSTRUCTED",
         "mi300x-spx_gpu-metrics-1.6_CONSTRUCTED",
         "mi300x-dpx_gpu-metrics-1.7_CONSTRUCTED",
         "mi350x-cpx_gpu-metrics-1.8_CONSTRUCTED",
+        "mi300x-dpx_gpu-metrics-1.9_CONSTRUCTED",
     ];
 
     #[test]
@@ -248,6 +274,45 @@ mod tests {
                 |tag: &str| ["Violation", "xgmi.", "xgmiRead", "throttle"].iter().any(|word| tag.contains(word));
             assert!(!first.iter().any(|(tag, _)| grows(tag)), "{name}: nothing has grown yet");
         }
+    }
+
+    #[test]
+    fn links_are_named_by_the_gpu_at_their_other_end() {
+        let sys = recordings::sys("amd/sysfs_mi300x-dpx_gpu-metrics-1.9_CONSTRUCTED.json");
+        let drm = sys.path().join("class/drm");
+        for (card, pci) in [("card1", "0000:c1:00.0"), ("card3", "0000:c4:00.0")] {
+            let device = sys.path().join("devices").join(pci);
+            std::fs::create_dir_all(device.parent().expect("a folder")).expect("a folder");
+            let own = drm.join(card).join("device");
+            match own.exists() {
+                true => std::fs::rename(&own, &device).expect("a folder"),
+                false => put_at(&device.join("uevent"), &format!("DRIVER=amdgpu\nPCI_SLOT_NAME={pci}\n")),
+            }
+            std::fs::create_dir_all(drm.join(card)).expect("a folder");
+            std::os::unix::fs::symlink(&device, &own).expect("a link");
+        }
+        let hive = sys.path().join("devices/0000:c1:00.0/xgmi_hive_info");
+        std::fs::create_dir(&hive).expect("a folder");
+        std::os::unix::fs::symlink(sys.path().join("devices/0000:c1:00.0"), hive.join("node1")).expect("a link");
+        std::os::unix::fs::symlink(sys.path().join("devices/0000:c4:00.0"), hive.join("node2")).expect("a link");
+        let roots = Roots { sys: sys.path().into(), ..Roots::default() };
+        let mut parts = super::super::open(&Options::default(), &roots).expect("two cards");
+        let mut out = Out::default();
+        let mut neighbors = |second| {
+            out.begin(Duration::from_secs(second));
+            parts[0].collector.collect(&mut out).expect("values");
+            let named = out.present().into_iter().filter(|(tag, _)| tag.ends_with("linkNeighbor"));
+            named.collect::<Vec<_>>()
+        };
+        // Link 4 leads to node 2, which is card 3; node 3 is on another machine.
+        assert_eq!(neighbors(0), [("gpu.1.xgmi.4.linkNeighbor".to_string(), 3.0)]);
+        assert_eq!(neighbors(5), []);
+        assert_eq!(neighbors(10).len(), 1);
+        // Older tables count the links in an order that depends on the driver.
+        let older = recordings::sys("amd/sysfs_mi350x-cpx_gpu-metrics-1.8_CONSTRUCTED.json");
+        let table = std::fs::read(older.path().join("class/drm/card1/device/gpu_metrics")).expect("a table");
+        std::fs::write(drm.join("card1/device/gpu_metrics"), table).expect("a file");
+        assert_eq!(neighbors(20), []);
     }
 
     #[test]
@@ -320,7 +385,10 @@ mod tests {
     }
 
     fn put(sys: &Path, path: &str, text: &str) {
-        let path = sys.join("class/drm/card3/device").join(path);
+        put_at(&sys.join("class/drm/card3/device").join(path), text);
+    }
+
+    fn put_at(path: &Path, text: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }

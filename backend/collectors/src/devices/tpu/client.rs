@@ -1,10 +1,7 @@
-//! One unary gRPC call over HTTP/2, on a persistent connection.
+//! Calls of the runtime's metric service, on a persistent connection.
 
 use super::messages::{ListRequest, ListResponse, MetricRequest, MetricResponse, TpuMetric};
-use h2::client::SendRequest;
-use http::{HeaderMap, Request, StatusCode};
-use prost::Message;
-use prost::bytes::{BufMut, Bytes, BytesMut};
+use crate::read::grpc::{Rpc, RpcFailure};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,47 +16,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(250);
 /// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Maximum size of an answer.
-const MAX_MESSAGE_BYTES: usize = 4 << 20;
-
-/// Size of the prefix of each message: compression flag and length.
-const PREFIX_BYTES: usize = 5;
-
-/// Reason why there is no answer.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum RpcFailure {
-    /// Nothing listens on the port.
-    Refused,
-    /// The program does not support the metric or the call.
-    Unknown,
-    /// It answered with an error, or not in time.
-    Answer(String),
-    /// The connection is unusable.
-    Broken(String),
-}
-
-impl std::fmt::Display for RpcFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RpcFailure::Refused => write!(f, "connection refused"),
-            RpcFailure::Unknown => write!(f, "the program does not support the metric"),
-            RpcFailure::Answer(text) | RpcFailure::Broken(text) => write!(f, "{text}"),
-        }
-    }
-}
-
-impl From<h2::Error> for RpcFailure {
-    fn from(error: h2::Error) -> Self {
-        RpcFailure::Broken(format!("the connection broke: {error}"))
-    }
-}
-
 /// A connection, shared by clones.
 #[derive(Clone)]
-pub(super) struct Channel {
-    address: SocketAddr,
-    sender: SendRequest<Bytes>,
-}
+pub(super) struct Channel(Rpc);
 
 impl Channel {
     pub async fn connect(address: SocketAddr) -> Result<Channel, RpcFailure> {
@@ -71,88 +30,21 @@ impl Channel {
         })?;
         // Without it small requests wait for each other's acknowledgment. An error only costs that time.
         let _ = stream.set_nodelay(true);
-        let handshake = h2::client::Builder::new().enable_push(false).handshake(stream);
-        let (sender, connection) = timeout(CONNECT_TIMEOUT, handshake).await.map_err(late)??;
-        // The task ends with the connection; calls get the error themselves.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(Channel { address, sender })
+        let host = address.to_string();
+        let start = Rpc::start(stream, &host, SERVICE, CALL_TIMEOUT);
+        Ok(Channel(timeout(CONNECT_TIMEOUT, start).await.map_err(late)??))
     }
 
     /// One metric; empty if the program has no values for it.
     pub async fn metric(&self, name: &str) -> Result<TpuMetric, RpcFailure> {
         let request = MetricRequest { metric_name: name.into() };
-        let response: MetricResponse = self.call("GetRuntimeMetric", &request).await?;
+        let response: MetricResponse = self.0.call("GetRuntimeMetric", &request).await?;
         Ok(response.metric.unwrap_or_default())
     }
 
     /// Names of the metrics that the program supports.
     pub async fn supported(&self) -> Result<Vec<String>, RpcFailure> {
-        let response: ListResponse = self.call("ListSupportedMetrics", &ListRequest {}).await?;
+        let response: ListResponse = self.0.call("ListSupportedMetrics", &ListRequest {}).await?;
         Ok(response.supported.into_iter().map(|metric| metric.metric_name).collect())
-    }
-
-    async fn call<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<A, RpcFailure> {
-        let late = |_| RpcFailure::Answer(format!("{method} timed out after {} ms", CALL_TIMEOUT.as_millis()));
-        timeout(CALL_TIMEOUT, self.exchange(method, request)).await.map_err(late)?
-    }
-
-    async fn exchange<A: Message + Default>(&self, method: &str, message: &impl Message) -> Result<A, RpcFailure> {
-        let request = Request::post(format!("http://{}/{SERVICE}/{method}", self.address))
-            .header("content-type", "application/grpc")
-            .header("te", "trailers")
-            .header("user-agent", "watchglass")
-            .body(())
-            .map_err(|error| RpcFailure::Answer(error.to_string()))?;
-        let mut sender = self.sender.clone().ready().await?;
-        let (response, mut body) = sender.send_request(request, false)?;
-        body.send_data(framed(message), true)?;
-        let (head, mut body) = response.await?.into_parts();
-        if head.status != StatusCode::OK {
-            return Err(RpcFailure::Answer(format!("{method} failed with HTTP status {}", head.status)));
-        }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = body.data().await {
-            let chunk = chunk?;
-            if bytes.len() + chunk.len() > MAX_MESSAGE_BYTES {
-                return Err(RpcFailure::Answer(format!(
-                    "the response to {method} is longer than {MAX_MESSAGE_BYTES} bytes"
-                )));
-            }
-            bytes.extend_from_slice(&chunk);
-            body.flow_control().release_capacity(chunk.len())?;
-        }
-        // An answer without a body has its status in the headers.
-        status(method, &body.trailers().await?.unwrap_or(head.headers))?;
-        unframed(&bytes).ok_or_else(|| RpcFailure::Answer(format!("the response to {method} cannot be decoded")))
-    }
-}
-
-fn framed(message: &impl Message) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(PREFIX_BYTES + message.encoded_len());
-    bytes.put_u8(0);
-    bytes.put_u32(message.encoded_len() as u32);
-    bytes.extend_from_slice(&message.encode_to_vec());
-    bytes.freeze()
-}
-
-/// The single message of an answer. None if it is incomplete, or compressed (which we never request).
-pub(super) fn unframed<A: Message + Default>(bytes: &[u8]) -> Option<A> {
-    let (prefix, message) = bytes.split_at_checked(PREFIX_BYTES)?;
-    let length = u32::from_be_bytes(prefix[1..].try_into().ok()?) as usize;
-    (prefix[0] == 0 && message.len() == length).then(|| A::decode(message).ok())?
-}
-
-/// Result of gRPC's status.
-fn status(method: &str, headers: &HeaderMap) -> Result<(), RpcFailure> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    match text("grpc-status") {
-        Some("0") => Ok(()),
-        // Invalid argument, not found, not implemented: versions differ in the status for an unsupported metric.
-        Some("3" | "5" | "12") => Err(RpcFailure::Unknown),
-        Some(code) => {
-            let message = crate::read::exec::short(text("grpc-message").unwrap_or("no reason given"));
-            Err(RpcFailure::Answer(format!("{method} failed with gRPC status {code}: {message}")))
-        }
-        None => Err(RpcFailure::Answer(format!("the response to {method} is not from a gRPC service"))),
     }
 }

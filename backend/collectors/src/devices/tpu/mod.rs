@@ -13,10 +13,11 @@ mod messages;
 mod readings;
 mod tool;
 
-use self::client::{Channel, RpcFailure};
+use self::client::Channel;
 use self::messages::TpuMetric;
 use self::readings::{METRICS, Reader};
 use self::tool::TpuInfo;
+use crate::read::grpc::RpcFailure;
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -88,7 +88,7 @@ async fn answer(
     let path = request.uri().path().to_string();
     let method = path.strip_prefix("/tpu.monitoring.runtime.RuntimeMetricService/").unwrap();
     let bytes = request.into_body().data().await.unwrap().unwrap();
-    let metric = client::unframed::<MetricRequest>(&bytes).unwrap().metric_name;
+    let metric = crate::read::grpc::unframed::<MetricRequest>(&bytes).unwrap().metric_name;
     calls.lock().push(format!("{method} {metric}").trim().to_string());
     let list = method == "ListSupportedMetrics";
     let found = |metrics: &BTreeMap<String, TpuMetric>| {
@@ -555,7 +555,7 @@ fn a_machine_without_a_tpu_says_so_and_google_s_network_card_is_none() {
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = client::unframed::<MetricResponse>(&bytes);
+        let _ = crate::read::grpc::unframed::<MetricResponse>(&bytes);
         if let Ok(response) = MetricResponse::decode(bytes.as_slice()) {
             let answers: Vec<_> = (0..METRICS.len()).map(|i| (i, response.metric.clone().unwrap_or_default())).collect();
             let mut readings = readings::TpuReadings::default();
@@ -574,6 +574,6 @@ proptest! {
         framed.extend((message.len() as u32).to_be_bytes());
         framed.extend(message);
         let cut = cut % framed.len();
-        prop_assert!(client::unframed::<MetricResponse>(&framed[..cut]).is_none());
+        prop_assert!(crate::read::grpc::unframed::<MetricResponse>(&framed[..cut]).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! Memory, paging and swap of a Linux host, or of the control group's limit if there is one.
 
+use super::gpu_nodes::{self, GpuNodes, NodeMemory};
 use crate::host::facts;
 use crate::host::total::Total;
 use crate::read::Sources;
@@ -13,7 +14,8 @@ use std::time::Duration;
 const MIB: f64 = (1 << 20) as f64;
 const KIB: f64 = (1 << 10) as f64;
 
-/// Interval of searching the limits: a group's limit can change, and a process can move.
+/// Interval of searching the limits, and nodes of GPUs: a group's limit can change, a process can move, and a driver can
+/// start.
 const LIMIT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Interval of reading /proc/vmstat. The kernel sums each number over all cores, which takes longer than the rest of a
@@ -25,18 +27,23 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("meminfo");
     let meminfo = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
     let paging = Paging::new(HotFile::new(roots.proc.join("vmstat")), facts::page_size());
-    let tried = vec![
+    let mut tried = vec![
         path.display().to_string(),
         paging.vmstat.path().display().to_string(),
         roots.proc.join("self/cgroup").display().to_string(),
         cgroup::mount(&roots.sys).display().to_string(),
     ];
-    Ok(Part::only(tried, Memory { meminfo, paging, roots: roots.clone(), looked: None, group: None }))
+    tried.extend(gpu_nodes::find(roots).into_iter().map(|found| {
+        format!("NUMA node {}: memory of the GPU at {}, counted there and not here", found.node, found.address)
+    }));
+    let gpus = GpuNodes::default();
+    Ok(Part::only(tried, Memory { meminfo, paging, gpus, roots: roots.clone(), looked: None, group: None }))
 }
 
 struct Memory {
     meminfo: HotFile,
     paging: Paging,
+    gpus: GpuNodes,
     roots: Roots,
     looked: Option<Duration>,
     group: Option<Group>,
@@ -54,7 +61,7 @@ impl Collector for Memory {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         self.look_for_a_limit(out.at());
         let mut sources = Sources::default();
-        let host = match self.meminfo.read() {
+        let mut host = match self.meminfo.read() {
             Ok(text) => {
                 sources.answered();
                 Host::parse(text)
@@ -64,6 +71,7 @@ impl Collector for Memory {
                 Host::default()
             }
         };
+        host.subtract(self.gpus.read().map_err(|reason| sources.failed(|| reason)).ok());
         host.put(out);
         match &mut self.group {
             None => host.put_unlimited(out),
@@ -80,6 +88,7 @@ impl Memory {
             return;
         }
         self.looked = Some(now);
+        self.gpus.refresh(&self.roots);
         let found = std::fs::read(self.roots.proc.join("self/cgroup")).ok().and_then(|text| {
             let (levels, files) = cgroup::memory_levels(&self.roots.sys, &text);
             Some((files.smallest(&levels)?, files))
@@ -235,6 +244,20 @@ impl Host {
         [total, free, available, buffers, cached, dirty, writeback, shared, slab, swap_total, swap_free]
             .into_iter()
             .all(Option::is_some)
+    }
+
+    /// Leaves out the memory of GPUs. Without it the machine's own is unknown.
+    fn subtract(&mut self, gpus: Option<NodeMemory>) {
+        let Some(gpus) = gpus else {
+            (self.total, self.free, self.available) = (None, None, None);
+            return;
+        };
+        let less = |all: Option<f64>, part: f64| all.map(|all| (all - part).max(0.0));
+        self.total = less(self.total, gpus.total);
+        self.free = less(self.free, gpus.free);
+        // The kernel's estimate leaves out reserves of each node, so the rest can exceed the machine's memory a little.
+        let available = less(self.available, gpus.available);
+        self.available = available.map(|bytes| self.total.map_or(bytes, |total| bytes.min(total)));
     }
 
     fn put(&self, out: &mut Out) {

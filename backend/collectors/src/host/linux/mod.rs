@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
+pub(crate) mod gpu_nodes;
 pub(crate) mod infiniband;
 pub(crate) mod kernels;
 mod links;
@@ -10,6 +11,7 @@ pub(crate) mod mount;
 mod mounts;
 pub(crate) mod network;
 pub(crate) mod own;
+pub(crate) mod pods;
 pub(crate) mod power_meter;
 pub(crate) mod pressure;
 pub(crate) mod process;

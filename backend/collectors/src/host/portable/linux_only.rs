@@ -3,6 +3,13 @@
 
 use crate::{OpenError, Options, Part, Roots};
 
+#[cfg(not(target_os = "linux"))]
+use crate::OptionRow;
+
+/// Options exist where the collector does.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const OPTIONS: &[&OptionRow] = &[];
+
 pub(crate) fn open(_: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
     Err(OpenError::absent([], "only on Linux", ""))
 }

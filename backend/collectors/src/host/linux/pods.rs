@@ -1,0 +1,196 @@
+//! GPUs that the kubelet has given to pods: `List` of `v1.PodResourcesLister` on its socket.
+//!
+//! The kubelet knows which pod holds which device before any process of the pod opens it. Device numbers are those of
+//! the vendors' plugins: a UUID for NVIDIA, a PCI address for AMD.
+
+use crate::read::grpc::{Rpc, RpcFailure};
+use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
+use inventory::GpuNumbers;
+use shared::catalog::gpu_pods;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+/// Where the kubelet listens, unless it has another folder.
+const SOCKET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
+const SERVICE: &str = "v1.PodResourcesLister";
+
+/// Interval between two lists. Slightly short, so that a tick that is marginally early is not skipped.
+const LIST_INTERVAL: Duration = Duration::from_millis(9_900);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Maximum number of pairs of a GPU and a pod: several pods can share each GPU.
+const MAX_HELD: usize = 1_024;
+
+static SOCKET_ROW: OptionRow =
+    OptionRow::path("socket", "Socket of the kubelet's pod resources, if it is not in /var/lib/kubelet");
+
+/// Keys below `[collectors.pods]`.
+pub(crate) static OPTIONS: &[&OptionRow] = &[&SOCKET_ROW];
+
+/// The messages of the service, by field number, limited to those used here.
+mod messages {
+    use prost::Message;
+
+    /// Requests the list.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct ListRequest {}
+
+    /// The pods of the node.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct ListResponse {
+        #[prost(message, repeated, tag = "1")]
+        pub pods: Vec<PodResources>,
+    }
+
+    /// A pod.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct PodResources {
+        #[prost(string, tag = "1")]
+        pub name: String,
+        #[prost(string, tag = "2")]
+        pub namespace: String,
+        #[prost(message, repeated, tag = "3")]
+        pub containers: Vec<ContainerResources>,
+    }
+
+    /// A container of a pod.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct ContainerResources {
+        #[prost(message, repeated, tag = "2")]
+        pub devices: Vec<ContainerDevices>,
+    }
+
+    /// Devices of one kind, such as `nvidia.com/gpu`.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct ContainerDevices {
+        #[prost(string, repeated, tag = "2")]
+        pub ids: Vec<String>,
+    }
+}
+
+/// Opens the collector, if there is a kubelet. Nothing is sent yet.
+pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
+    let socket = options.own.path(&SOCKET_ROW).unwrap_or(Path::new(SOCKET)).to_path_buf();
+    let tried = vec![socket.display().to_string()];
+    if let Err(error) = std::fs::metadata(&socket) {
+        let remedy = match error.kind() {
+            ErrorKind::PermissionDenied => "run Watchglass as root: the kubelet's folder is root's",
+            _ => {
+                "on a node of Kubernetes mount the folder of this socket, or name it with socket under [collectors.pods]"
+            }
+        };
+        let kind = if error.kind() == ErrorKind::NotFound { OpenErrorKind::Absent } else { OpenErrorKind::Denied };
+        let reason = match kind {
+            OpenErrorKind::Absent => "there is no kubelet here".into(),
+            _ => format!("{}: {error}", socket.display()),
+        };
+        return Err(OpenError { kind, tried, reason, remedy: remedy.into() });
+    }
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| OpenError {
+        kind: OpenErrorKind::Failed,
+        tried: tried.clone(),
+        reason: format!("the system provides no socket: {error}"),
+        remedy: "raise the limit of open files: ulimit -n".into(),
+    })?;
+    let pods = Pods { runtime, socket, numbers: options.gpu_numbers.clone(), listed: None, outcome: Ok(()) };
+    Ok(Part::only(tried, pods))
+}
+
+/// h2 needs an async runtime. It costs no thread, and runs only during a reading.
+struct Pods {
+    runtime: Runtime,
+    socket: PathBuf,
+    numbers: Arc<GpuNumbers>,
+    /// Time of the last list, and its outcome, which is repeated between lists.
+    listed: Option<Duration>,
+    outcome: Result<(), CollectError>,
+}
+
+impl Collector for Pods {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let now = out.at();
+        if self.listed.is_some_and(|then| now.saturating_sub(then) < LIST_INTERVAL) {
+            return self.outcome.clone();
+        }
+        self.listed = Some(now);
+        let listed = self.runtime.block_on(list(&self.socket));
+        self.outcome = match listed {
+            Ok(pods) => self.put(pods, out),
+            Err(failure) => Err(CollectError::failed(format!("{}: {failure}", self.socket.display()))),
+        };
+        self.outcome.clone()
+    }
+}
+
+impl Pods {
+    fn put(&self, list: messages::ListResponse, out: &mut Out) -> Result<(), CollectError> {
+        let mut held: BTreeSet<(u32, String)> = BTreeSet::new();
+        let mut dropped = 0;
+        for pod in &list.pods {
+            let ids = pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids);
+            let gpus: BTreeSet<u32> = ids.filter_map(|id| self.gpu(id)).collect();
+            if gpus.is_empty() {
+                continue;
+            }
+            if !is_name(&pod.namespace, 63) || !is_name(&pod.name, 253) {
+                dropped += gpus.len();
+                continue;
+            }
+            for gpu in gpus {
+                match held.len() < MAX_HELD {
+                    true => {
+                        held.insert((gpu, format!("{}/{}", pod.namespace, pod.name)));
+                    }
+                    false => dropped += 1,
+                }
+            }
+        }
+        for (gpu, pod) in held {
+            out.put(&gpu_pods::HELD, format!("{gpu}.pod.{pod}").as_str(), 1.0);
+        }
+        match dropped {
+            0 => Ok(()),
+            _ => Err(CollectError::partial(format!(
+                "{dropped} GPUs of pods were dropped: more than {MAX_HELD}, or a pod without a valid name"
+            ))),
+        }
+    }
+
+    /// The number of the GPU with this device number. NVIDIA's plugin adds `::N` where pods take turns. Other devices,
+    /// and parts of a GPU (MIG), have none.
+    fn gpu(&self, id: &str) -> Option<u32> {
+        let id = id.split_once("::").map_or(id, |(id, _)| id);
+        self.numbers.number_of(id).or_else(|| self.numbers.number_of(&id.to_lowercase()))
+    }
+}
+
+/// Whether it is a name as Kubernetes has them.
+fn is_name(text: &str, most: usize) -> bool {
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
+    (1..=most).contains(&text.len()) && text.bytes().all(fits)
+}
+
+/// Asks the kubelet once, on a connection of its own: the kubelet may be replaced at any time.
+async fn list(socket: &Path) -> Result<messages::ListResponse, RpcFailure> {
+    let late = |_| RpcFailure::Broken(format!("the connection timed out after {} ms", CONNECT_TIMEOUT.as_millis()));
+    let stream = timeout(CONNECT_TIMEOUT, UnixStream::connect(socket)).await.map_err(late)?;
+    let stream = stream.map_err(|error| match error.kind() {
+        ErrorKind::ConnectionRefused => RpcFailure::Refused,
+        _ => RpcFailure::Broken(format!("no connection: {error}")),
+    })?;
+    let rpc =
+        timeout(CONNECT_TIMEOUT, Rpc::start(stream, "localhost", SERVICE, CALL_TIMEOUT)).await.map_err(late)??;
+    rpc.call("List", &messages::ListRequest {}).await
+}
+
+#[cfg(test)]
+#[path = "pods_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+//! Tests of GPUs of pods, with a kubelet in this process that answers as a test wants.
+
+use super::messages::{ContainerDevices, ContainerResources, ListResponse, PodResources};
+use super::*;
+use crate::OwnOptions;
+use prost::Message;
+use prost::bytes::Bytes;
+
+/// Behavior of the kubelet.
+#[derive(Clone)]
+enum Play {
+    Lists(ListResponse),
+    /// Accepts the connection and says nothing.
+    Hangs,
+    /// Answers with more than is taken.
+    Floods,
+    /// Answers with bytes that are no message.
+    Lies,
+    /// Fails with this gRPC status.
+    Status(u32),
+}
+
+/// A kubelet on a socket of its own, until this is dropped.
+struct Kubelet {
+    folder: tempfile::TempDir,
+    _runtime: Runtime,
+}
+
+impl Kubelet {
+    fn start(play: Play) -> Kubelet {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let listener = {
+            let _entered = runtime.enter();
+            tokio::net::UnixListener::bind(folder.path().join("kubelet.sock")).expect("a socket")
+        };
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, play.clone()));
+            }
+        });
+        Kubelet { folder, _runtime: runtime }
+    }
+
+    fn options(&self) -> Options {
+        let options = Options {
+            own: OwnOptions::default().with(&SOCKET_ROW, self.folder.path().join("kubelet.sock")),
+            ..Options::default()
+        };
+        for (number, identity) in ["GPU-a", "GPU-b", "0000:c1:00.0"].into_iter().enumerate() {
+            options.gpu_numbers.claim(identity, number as u32);
+        }
+        options
+    }
+
+    fn part(&self) -> Part {
+        open(&self.options(), &Roots::default()).expect("a socket").remove(0)
+    }
+}
+
+async fn serve(stream: UnixStream, play: Play) {
+    if matches!(play, Play::Hangs) {
+        return std::future::pending().await;
+    }
+    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        assert_eq!(request.uri().path(), "/v1.PodResourcesLister/List");
+        tokio::spawn(answer(respond, play.clone()));
+    }
+}
+
+async fn answer(mut respond: h2::server::SendResponse<Bytes>, play: Play) {
+    let bytes = match play {
+        Play::Lists(list) => list.encode_to_vec(),
+        Play::Floods => vec![0; crate::read::grpc::MAX_MESSAGE_BYTES + 1],
+        Play::Lies => b"\xff\xff\xff junk".to_vec(),
+        Play::Status(status) => {
+            let response = http::Response::builder().header("grpc-status", status).header("grpc-message", "no");
+            drop(respond.send_response(response.body(()).expect("a head"), true));
+            return;
+        }
+        Play::Hangs => return,
+    };
+    let Ok(mut stream) = respond.send_response(http::Response::new(()), false) else { return };
+    let mut framed = vec![0];
+    framed.extend((bytes.len() as u32).to_be_bytes());
+    framed.extend(bytes);
+    // Who floods learns only that nobody reads any more.
+    let _ = stream.send_data(Bytes::from(framed), false);
+    let trailers =
+        http::HeaderMap::from_iter([("grpc-status".parse().expect("a name"), "0".parse().expect("a value"))]);
+    let _ = stream.send_trailers(trailers);
+}
+
+fn pod(namespace: &str, name: &str, containers: &[&[&str]]) -> PodResources {
+    let devices = |ids: &&[&str]| ContainerResources {
+        devices: vec![ContainerDevices { ids: ids.iter().map(|id| (*id).into()).collect() }],
+    };
+    let containers = containers.iter().map(devices).collect();
+    PodResources { name: name.into(), namespace: namespace.into(), containers }
+}
+
+fn tick(part: &mut Part, out: &mut Out, second: u64) -> (Vec<String>, Result<(), CollectError>) {
+    out.begin(Duration::from_secs(second));
+    let outcome = part.collector.collect(out);
+    (out.present().into_iter().map(|(tag, value)| format!("{tag} {value}")).collect(), outcome)
+}
+
+#[test]
+fn gpus_of_pods_are_read_by_uuid_and_by_address() {
+    let kubelet = Kubelet::start(Play::Lists(ListResponse {
+        pods: vec![
+            pod("training", "train-0", &[&["GPU-a"], &["GPU-a", "GPU-b::1"]]),
+            pod("serving", "llm-6f9c.x", &[&["GPU-b::0"], &["0000:C1:00.0"]]),
+            pod("kube-system", "coredns", &[&[]]),
+            pod("other", "nic", &[&["0000:17:00.1", "MIG-1"]]),
+        ],
+    }));
+    let (mut part, mut out) = (kubelet.part(), Out::default());
+    let expected = [
+        "gpu.0.pod.training/train-0.heldByPod 1",
+        "gpu.1.pod.serving/llm-6f9c.x.heldByPod 1",
+        "gpu.1.pod.training/train-0.heldByPod 1",
+        "gpu.2.pod.serving/llm-6f9c.x.heldByPod 1",
+    ];
+    assert_eq!(tick(&mut part, &mut out, 0), (expected.map(String::from).to_vec(), Ok(())));
+    assert_eq!(tick(&mut part, &mut out, 5), (Vec::new(), Ok(())), "it is asked every 10 s");
+    assert_eq!(tick(&mut part, &mut out, 10).0.len(), 4);
+}
+
+#[test]
+fn a_pod_that_cannot_be_named_is_dropped_and_counted() {
+    let pods = vec![pod("a/b", "x", &[&["GPU-a"]]), pod("a", "UPPER", &[&["GPU-b"]]), pod("a", "x", &[&["GPU-b"]])];
+    let kubelet = Kubelet::start(Play::Lists(ListResponse { pods }));
+    let (held, outcome) = tick(&mut kubelet.part(), &mut Out::default(), 0);
+    assert_eq!(held, ["gpu.1.pod.a/x.heldByPod 1"]);
+    assert!(outcome.is_err_and(|error| error.partial && error.reason.starts_with("2 GPUs of pods were dropped")));
+    let many: Vec<_> = (0..600).map(|n| pod("a", &format!("x-{n}"), &[&["GPU-a", "GPU-b"]])).collect();
+    let kubelet = Kubelet::start(Play::Lists(ListResponse { pods: many }));
+    let (held, outcome) = tick(&mut kubelet.part(), &mut Out::default(), 0);
+    assert_eq!(held.len(), MAX_HELD);
+    assert!(outcome.is_err_and(|error| error.reason.starts_with("176 GPUs of pods")));
+}
+
+#[test]
+fn a_kubelet_that_hangs_floods_or_lies_gives_a_reason() {
+    for (play, reason) in [
+        (Play::Hangs, "timed out after"),
+        (Play::Floods, "is longer than 4194304 bytes"),
+        (Play::Lies, "the response to List cannot be decoded"),
+        (Play::Status(8), "List failed with gRPC status 8: no"),
+        (Play::Status(12), "the program does not support the call"),
+    ] {
+        let kubelet = Kubelet::start(play);
+        let (held, outcome) = tick(&mut kubelet.part(), &mut Out::default(), 0);
+        assert!(held.is_empty());
+        let error = outcome.expect_err(reason);
+        assert!(!error.partial && error.reason.contains(reason), "{reason}: {error:?}");
+        assert!(error.reason.contains("kubelet.sock: "), "{error:?}");
+    }
+    let kubelet = Kubelet::start(Play::Lies);
+    let (mut part, socket) = (kubelet.part(), kubelet.folder.path().join("kubelet.sock"));
+    drop(kubelet._runtime);
+    assert!(tick(&mut part, &mut Out::default(), 0).1.is_err_and(|error| error.reason.ends_with("connection refused")));
+    std::fs::remove_file(&socket).expect("it is there");
+    let own = OwnOptions::default().with(&SOCKET_ROW, &socket);
+    let error = open(&Options { own, ..Options::default() }, &Roots::default()).err().expect("no kubelet");
+    assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "there is no kubelet here"));
+}
