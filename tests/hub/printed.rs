@@ -192,6 +192,9 @@ fn told_to_members_alone(hub: &Hub) {
                 'g' | 'j' => &[401, 429],
                 _ => &[403],
             };
+            if closed && letter == 'd' && !answer.error().contains("a key cannot do this; sign in") {
+                faults.push(format!("the key gets wrong help: {}", answer.error()));
+            }
             if closed && !expected.contains(&answer.status) {
                 faults.push(format!("{letter} {path}: {}", answer.status));
             }

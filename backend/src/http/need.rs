@@ -42,7 +42,13 @@ pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Re
         Need::Role(least, scope) => {
             scoped(principal, scope)?;
             let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
-            if has { Ok(()) } else { missing(least) }
+            // No admin can help: a key has the role that its scopes need, and this scope needs a lower one.
+            let is_for_people = is_key && scope.least_role().is_some_and(|role| role < least);
+            match has {
+                true => Ok(()),
+                false if is_for_people => forbidden(format!("a key cannot do this; sign in with the role {least}")),
+                false => missing(least),
+            }
         }
         Need::Members(scope) if is_key => scoped(principal, scope),
         Need::Members(scope) => check(Need::Role(Role::Member, scope), principal, team),
