@@ -1,6 +1,7 @@
 //! Asks NCCL which ranks of a hanging job the others wait for. Since 2.24 each process of NCCL listens on loopback for
 //! such requests (RAS): it answers for the whole job, from all nodes. A request costs the job little, and is sent only
-//! while a hang is suspected.
+//! while a hang is suspected. RCCL of AMD has the same port, protocol, texts and variables since 2.24, so nothing differs for
+//! it.
 //!
 //! Anybody on this machine may listen on that port. So the answer is bounded in size and time, and only numbers and
 //! addresses of it are used.

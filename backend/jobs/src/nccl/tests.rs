@@ -70,6 +70,38 @@ Warnings
   Rank 2 -- [process information not found]
 ";
 
+/// CONSTRUCTED from the source of RCCL 2.26: only the first lines differ from NCCL's.
+const RCCL: &str = "\
+RCCL version 2.26.6 compiled with ROCm \"7.0.0.0\"
+HIP runtime version 70051831, amdgpu driver version 70051831
+
+Job summary
+===========
+
+  Nodes  Processes         GPUs  Processes     GPUs
+(total)   per node  per process    (total)  (total)
+      2          8            1         16       16
+
+Communicators... (0.00s)
+=============
+
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         2         8        16        16   RUNNING  MISMATCH
+
+Errors
+======
+
+Warnings
+========
+
+#0-0 (9d8c3a51f00d1e27) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  15 ranks have launched up to operation 981
+  Rank 11 has launched up to operation 980 -- GPU 3 managed by process 22517 on node 10.1.0.2
+
+";
+
 /// The JSON of 2.28.7: rank 1 is behind, and rank 2 is missing where `missing` is set.
 fn json(missing: bool) -> String {
     let rank = |rank: u32, count: u64| {
@@ -110,6 +142,12 @@ fn answers_of_all_versions_name_the_ranks_that_the_others_wait_for() {
         words(STRAGGLER).as_deref(),
         Some(
             "NCCL: rank 7 (process 1650386 on 10.0.0.1) has issued 60 of 64 operations, communicator 78db921d1c117b4a"
+        )
+    );
+    assert_eq!(
+        words(RCCL).as_deref(),
+        Some(
+            "NCCL: rank 11 (process 22517 on 10.1.0.2) has issued 980 of 981 operations, communicator 9d8c3a51f00d1e27"
         )
     );
     assert_eq!(
