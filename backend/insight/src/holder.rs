@@ -10,6 +10,14 @@ pub(crate) enum Holder {
 }
 
 impl Holder {
+    /// Its user; empty if unknown.
+    pub fn user(&self) -> &str {
+        match self {
+            Holder::Run { owner, .. } => owner,
+            Holder::Pod(_) => "",
+        }
+    }
+
     /// Its words in a sentence.
     pub fn words(&self) -> String {
         match self {

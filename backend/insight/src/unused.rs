@@ -118,7 +118,7 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
     }
     facts.push(evidence(host, process_row(), device.index, "no known process uses the GPU".into(), (f64::NAN, None)));
-    let (key, user) = (keys.remove(0), holder.owner.clone());
+    let (key, user) = (keys.remove(0), holder.user().to_string());
     let draft = Draft {
         rule: "unused",
         severity: Severity::Note,
