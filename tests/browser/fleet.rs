@@ -60,7 +60,11 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
     let (crowd, browser) = open(64, "");
     until(&crowd, &browser, r#"document.querySelector(".mapcard h2").innerText === "64 hosts, 512 GPUs""#);
     // Findings and alerts are read after the machines.
-    until(&crowd, &browser, &format!("{SAY}.startsWith('●') && {SAY}.includes('All is well') && {SAY}.includes('GPUs are busy')"));
+    until(
+        &crowd,
+        &browser,
+        &format!("{SAY}.startsWith('●') && {SAY}.includes('All is well') && {SAY}.includes('GPUs are busy')"),
+    );
     let [left, top, width, _] = browser.rect("#map");
     assert!(browser.rect("#map")[1] + browser.rect("#map")[3] < 900.0, "the map stands on the first screen");
     // The first machine is below the name of its rack.

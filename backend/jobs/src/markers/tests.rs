@@ -59,7 +59,7 @@ fn a_marker_is_kept_once_however_often_it_is_sent() {
 fn requests_are_bounded_together_whatever_runs_they_name() {
     let (live, clock) = live();
     let markers = Markers::default();
-    let mut send = |from: u64, by: Option<&str>| {
+    let send = |from: u64, by: Option<&str>| {
         let some = (from..from + 200).map(|n| new(object!({ "text": "x", "run": format!("r{n}") })));
         let some = markers.take_sent(&live, 0, some.collect(), by).expect("taken");
         (some.taken, some.dropped)

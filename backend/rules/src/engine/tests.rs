@@ -602,6 +602,7 @@ fn finding(id: &str, severity: Severity, since: i64) -> Finding {
         sentence: "a GPU 2 hangs since {since}".into(),
         sentence_template: None,
         next: String::new(),
+        user: None,
         evidence: Vec::new(),
         changed: Vec::new(),
         because: None,
