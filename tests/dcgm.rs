@@ -31,7 +31,7 @@ struct Activity {
 const WORKS: Activity =
     Activity { work: 0.95, spin: 0.05, clock: 1755.0, celsius: 66.0, used: 61_000.0, last_xid: 0, lost_rows: 0 };
 const WAITS: Activity = Activity { work: 0.0, spin: 1.0, clock: 1980.0, ..WORKS };
-const IDLES: Activity = Activity { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
+const IDLE_GPU: Activity = Activity { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
 const FREE: Activity = Activity { work: 0.0, spin: 0.0, clock: 345.0, celsius: 33.0, used: 4.0, ..WORKS };
 
 /// A number between -1 and 1 that looks random, the same for the same second, GPU and purpose.
@@ -148,7 +148,7 @@ fn a_calm_page_has_no_finding() {
     let does = |_: u32, second: i64| {
         Some(match second {
             ..60 => FREE,
-            1200..1230 => IDLES,
+            1200..1230 => IDLE_GPU,
             2400.. => FREE,
             _ => WORKS,
         })
@@ -188,7 +188,7 @@ fn gpus_that_wait_in_a_kernel_hang_and_the_one_that_does_nothing_is_named() {
         let all = findings_of(1800, intervals, |gpu, second| {
             Some(match second {
                 ..60 => FREE,
-                900.. if gpu == 3 => IDLES,
+                900.. if gpu == 3 => IDLE_GPU,
                 900.. => WAITS,
                 _ => WORKS,
             })

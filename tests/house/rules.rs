@@ -235,7 +235,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("ureq::", "backend/client/", &[]),
     ("sqlx::", "backend/records/", &[]),
     ("lettre::", "backend/notify/", &[]),
-    ("h2::", "backend/collectors/src/devices/tpu", &[]),
+    ("h2::", "backend/collectors/src/read/grpc", &[]),
     ("collectors::", "backend/", &["http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
     // Request handlers use a Reader, which checks permissions.

@@ -1,6 +1,6 @@
 //! The job or the pod for which a scheduler reserved a GPU.
 
-/// Who holds a GPU.
+/// The holder of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A run, by its id, and its user; empty if unknown.

@@ -23,7 +23,7 @@ const POD: u32 = 1 << 29;
 const MOST_DEVICES: usize = 1024;
 const MOST_NAMED: usize = 512;
 const MOST_PROCESSES: usize = 2048;
-const MOST_PODS: usize = 1024;
+const MOST_PODS: usize = 1000;
 /// Maximum number of reports about lost devices.
 const MOST_SAID: usize = 16;
 /// Maximum number of queued samples.
@@ -255,26 +255,7 @@ impl Host {
                     }) as u32
             }
             SignalTarget::Process(gpu, pid) => {
-                let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
-                let newest = self.newest;
-                let free = self
-                    .processes
-                    .iter()
-                    .position(|p| (p.gpu, p.pid) == (gpu, pid))
-                    .or_else(|| self.processes.iter().position(|p| p.at.max(p.born) < newest - 3600));
-                let position = match free {
-                    Some(free) => {
-                        let taken = PROCESS | free as u32;
-                        self.map.iter_mut().filter(|to| **to == taken).for_each(|to| *to = NONE);
-                        self.processes[free] = own;
-                        free
-                    }
-                    None if self.processes.len() < MOST_PROCESSES => {
-                        self.processes.push(own);
-                        self.processes.len() - 1
-                    }
-                    None => return,
-                };
+                let Some(position) = self.process(gpu, pid) else { return };
                 PROCESS | position as u32
             }
             SignalTarget::Pod(gpu) => {
@@ -288,6 +269,30 @@ impl Host {
                 return;
             }
         };
+    }
+
+    /// The place of a process on a GPU: its own, or that of one that is long gone.
+    fn process(&mut self, gpu: u32, pid: u32) -> Option<usize> {
+        let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
+        let newest = self.newest;
+        let free = self
+            .processes
+            .iter()
+            .position(|p| (p.gpu, p.pid) == (gpu, pid))
+            .or_else(|| self.processes.iter().position(|p| p.at.max(p.born) < newest - 3600));
+        match free {
+            Some(free) => {
+                let taken = PROCESS | free as u32;
+                self.map.iter_mut().filter(|to| **to == taken).for_each(|to| *to = NONE);
+                self.processes[free] = own;
+                Some(free)
+            }
+            None if self.processes.len() < MOST_PROCESSES => {
+                self.processes.push(own);
+                Some(self.processes.len() - 1)
+            }
+            None => None,
+        }
     }
 
     /// The place of a pod that holds a GPU: its own, or that of one that no longer holds any.

@@ -258,9 +258,9 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
     if let Some(&(row, sig)) = NAMED_ROWS.iter().find(|(def, _)| is(def)) {
         return Some((row, SignalTarget::Named(sig)));
     }
-    if is(&gpu_pods::HELD) {
+    if is(&gpu_pods::HELD_BY_POD) {
         let (gpu, _) = instance.split_once(POD)?;
-        return Some((&gpu_pods::HELD, SignalTarget::Pod(gpu.parse().ok()?)));
+        return Some((&gpu_pods::HELD_BY_POD, SignalTarget::Pod(gpu.parse().ok()?)));
     }
     if is(&gpu_parts::PROCESS_MEMORY) {
         let (gpu, pid) = instance.split_once(".proc.")?;
@@ -334,7 +334,7 @@ mod tests {
         let row = Metric::from(&gpu::MEMORY_ALLOCATED_BYTES);
         assert_eq!(place_of(&row, "2.mig.1").map(|(_, place)| place), Some(SignalTarget::Part(2)));
         assert_eq!(place_of(&row, "2.xcp.7").map(|(_, place)| place), Some(SignalTarget::Part(2)));
-        let row = Metric::from(&gpu_pods::HELD);
+        let row = Metric::from(&gpu_pods::HELD_BY_POD);
         assert_eq!(place_of(&row, "2.pod.a/b").map(|(_, place)| place), Some(SignalTarget::Pod(2)));
         assert!(place_of(&row, "2").is_none());
         assert_eq!(place_of(&Metric::from(&cpu::LOAD1), "").map(|(_, place)| place), None);

@@ -76,13 +76,17 @@ fn gpus_held_by_a_pod_without_a_process_are_told_with_the_pod_and_end_with_it() 
     let sheet = |t: i64, held: bool| {
         let mut sheet = one(4, t, |gpu, _| if gpu == 0 { WORKS } else { OFF });
         if t % 10 == 0 {
-            sheet.set(&gpu_pods::HELD, "0.pod.training/train-0", 1.0).set(
-                &gpu_pods::HELD,
+            sheet.set(&gpu_pods::HELD_BY_POD, "0.pod.training/train-0", 1.0).set(
+                &gpu_pods::HELD_BY_POD,
                 "1.pod.training/train-1",
                 1.0,
             );
             if held {
-                sheet.set(&gpu_pods::HELD, "3.pod.serving/llm-1", 1.0).set(&gpu_pods::HELD, "3.pod.serving/llm-0", 1.0);
+                sheet.set(&gpu_pods::HELD_BY_POD, "3.pod.serving/llm-1", 1.0).set(
+                    &gpu_pods::HELD_BY_POD,
+                    "3.pod.serving/llm-0",
+                    1.0,
+                );
             }
         }
         Some(sheet)

@@ -4,8 +4,6 @@
 //! The numbers are those of `enum amdgpu_metrics_attr_id` and its siblings in the kernel's `kgd_pp_interface.h`; which
 //! attributes there are, `smu_v13_0_6_ppt.h` tells.
 
-use super::metrics::Width;
-
 /// Bytes of the header and of the number of attributes.
 const BEGIN: usize = 8;
 /// Maximum number of attributes: an attribute's number has ten bits.
@@ -21,7 +19,7 @@ const KIB: u64 = 9;
 const PERCENT: u64 = 10;
 
 /// Number, name in the older tables, and unit of the attributes that are read.
-const KNOWN: &[(u64, &str, u64)] = &[
+const KNOWN_ATTRIBUTES: &[(u64, &str, u64)] = &[
     (0, "temperature_hotspot", CELSIUS),
     (1, "temperature_mem", CELSIUS),
     (3, "curr_socket_power", WATTS),
@@ -45,9 +43,27 @@ const KNOWN: &[(u64, &str, u64)] = &[
     (40, "gfx_busy_inst", PERCENT),
 ];
 
+/// The width of a field in bytes, or a list of such fields at consecutive places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    Two,
+    Four,
+    Eight,
+}
+
+impl Width {
+    pub const fn bytes(self) -> usize {
+        match self {
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+        }
+    }
+}
+
 /// An attribute that is read: where its values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attribute {
+pub(super) struct MetricsAttribute {
     /// Its name in the older tables.
     pub name: &'static str,
     /// Offset of its first value.
@@ -59,7 +75,7 @@ pub(super) struct Attribute {
 
 /// Finds the known attributes of a table. None if the table is cut or has bytes behind its last attribute. Attributes in
 /// another unit than the known one, or with a sign, are left out.
-pub(super) fn find(bytes: &[u8]) -> Option<Vec<Attribute>> {
+pub(super) fn find(bytes: &[u8]) -> Option<Vec<MetricsAttribute>> {
     let number = |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes);
     let count = usize::try_from(number(4)?).ok().filter(|count| *count <= MAX_ATTRIBUTES)?;
     let (mut at, mut found) = (BEGIN, Vec::new());
@@ -77,9 +93,9 @@ pub(super) fn find(bytes: &[u8]) -> Option<Vec<Attribute>> {
             0 | 1 | 3 | 5 | 7 => None,
             _ => return None,
         };
-        let known = KNOWN.iter().find(|(known, _, own)| (*known, *own) == (id, unit));
+        let known = KNOWN_ATTRIBUTES.iter().find(|(known, _, own)| (*known, *own) == (id, unit));
         if let (Some(&(_, name, _)), Some(width)) = (known, width) {
-            found.push(Attribute { name, at, width, count: values });
+            found.push(MetricsAttribute { name, at, width, count: values });
         }
         at = at.checked_add(size * values).filter(|end| *end <= bytes.len())?;
     }

@@ -1,26 +1,9 @@
 //! `gpu_metrics`: the binary table of the card's controller, as the driver exposes it, in the known layouts.
 
 use super::accelerator::{AcceleratorReading, Counters};
-use super::attributes::{self, Attribute};
+use super::attributes::{self, MetricsAttribute, Width};
 
-/// The width of a field in bytes, or a list of such fields at consecutive places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
-    Two,
-    Four,
-    Eight,
-}
 use Width::{Eight, Four, Two};
-
-impl Width {
-    const fn bytes(self) -> usize {
-        match self {
-            Two => 2,
-            Four => 4,
-            Eight => 8,
-        }
-    }
-}
 
 type Field = (&'static str, usize, Width);
 
@@ -143,7 +126,7 @@ const fn residencies(of: [Field; 13], at: usize, states: Option<usize>, partitio
 /// Where the values of a table are.
 enum Places {
     Fixed(&'static Layout),
-    Listed(Vec<Attribute>),
+    Listed(Vec<MetricsAttribute>),
 }
 
 /// A table of a known layout, or of attributes.

@@ -115,7 +115,7 @@ fn speed(path: &Path) -> Option<f64> {
     std::fs::read_to_string(path).ok()?.split_once(" GT/s")?.0.trim().parse().ok()
 }
 
-/// What an accelerator's table has beside the values of every GPU.
+/// Values of an accelerator's table beside those of every GPU.
 struct Accelerator {
     values: AcceleratorReading,
     counters: Counters,

@@ -41,11 +41,11 @@ mod messages {
 
     /// Requests the list.
     #[derive(Clone, PartialEq, Message)]
-    pub(super) struct ListRequest {}
+    pub(super) struct PodListRequest {}
 
     /// The pods of the node.
     #[derive(Clone, PartialEq, Message)]
-    pub(super) struct ListResponse {
+    pub(super) struct PodListResponse {
         #[prost(message, repeated, tag = "1")]
         pub pods: Vec<PodResources>,
     }
@@ -131,7 +131,7 @@ impl Collector for Pods {
 }
 
 impl Pods {
-    fn put(&self, list: messages::ListResponse, out: &mut Out) -> Result<(), CollectError> {
+    fn put(&self, list: messages::PodListResponse, out: &mut Out) -> Result<(), CollectError> {
         let mut held: BTreeSet<(u32, String)> = BTreeSet::new();
         let mut dropped = 0;
         for pod in &list.pods {
@@ -154,7 +154,7 @@ impl Pods {
             }
         }
         for (gpu, pod) in held {
-            out.put(&gpu_pods::HELD, format!("{gpu}.pod.{pod}").as_str(), 1.0);
+            out.put(&gpu_pods::HELD_BY_POD, format!("{gpu}.pod.{pod}").as_str(), 1.0);
         }
         match dropped {
             0 => Ok(()),
@@ -179,7 +179,7 @@ fn is_name(text: &str, most: usize) -> bool {
 }
 
 /// Asks the kubelet once, on a connection of its own: the kubelet may be replaced at any time.
-async fn list(socket: &Path) -> Result<messages::ListResponse, RpcFailure> {
+async fn list(socket: &Path) -> Result<messages::PodListResponse, RpcFailure> {
     let late = |_| RpcFailure::Broken(format!("the connection timed out after {} ms", CONNECT_TIMEOUT.as_millis()));
     let stream = timeout(CONNECT_TIMEOUT, UnixStream::connect(socket)).await.map_err(late)?;
     let stream = stream.map_err(|error| match error.kind() {
@@ -188,7 +188,7 @@ async fn list(socket: &Path) -> Result<messages::ListResponse, RpcFailure> {
     })?;
     let rpc =
         timeout(CONNECT_TIMEOUT, Rpc::start(stream, "localhost", SERVICE, CALL_TIMEOUT)).await.map_err(late)??;
-    rpc.call("List", &messages::ListRequest {}).await
+    rpc.call("List", &messages::PodListRequest {}).await
 }
 
 #[cfg(test)]

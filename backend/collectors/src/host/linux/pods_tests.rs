@@ -1,6 +1,6 @@
 //! Tests of GPUs of pods, with a kubelet in this process that answers as a test wants.
 
-use super::messages::{ContainerDevices, ContainerResources, ListResponse, PodResources};
+use super::messages::{ContainerDevices, ContainerResources, PodListResponse, PodResources};
 use super::*;
 use crate::OwnOptions;
 use prost::Message;
@@ -9,7 +9,7 @@ use prost::bytes::Bytes;
 /// Behavior of the kubelet.
 #[derive(Clone)]
 enum Play {
-    Lists(ListResponse),
+    Lists(PodListResponse),
     /// Accepts the connection and says nothing.
     Hangs,
     /// Answers with more than is taken.
@@ -85,7 +85,7 @@ async fn answer(mut respond: h2::server::SendResponse<Bytes>, play: Play) {
     let mut framed = vec![0];
     framed.extend((bytes.len() as u32).to_be_bytes());
     framed.extend(bytes);
-    // Who floods learns only that nobody reads any more.
+    // After a flood nobody reads on, and sending fails.
     let _ = stream.send_data(Bytes::from(framed), false);
     let trailers =
         http::HeaderMap::from_iter([("grpc-status".parse().expect("a name"), "0".parse().expect("a value"))]);
@@ -108,7 +108,7 @@ fn tick(part: &mut Part, out: &mut Out, second: u64) -> (Vec<String>, Result<(),
 
 #[test]
 fn gpus_of_pods_are_read_by_uuid_and_by_address() {
-    let kubelet = Kubelet::start(Play::Lists(ListResponse {
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse {
         pods: vec![
             pod("training", "train-0", &[&["GPU-a"], &["GPU-a", "GPU-b::1"]]),
             pod("serving", "llm-6f9c.x", &[&["GPU-b::0"], &["0000:C1:00.0"]]),
@@ -131,12 +131,12 @@ fn gpus_of_pods_are_read_by_uuid_and_by_address() {
 #[test]
 fn a_pod_that_cannot_be_named_is_dropped_and_counted() {
     let pods = vec![pod("a/b", "x", &[&["GPU-a"]]), pod("a", "UPPER", &[&["GPU-b"]]), pod("a", "x", &[&["GPU-b"]])];
-    let kubelet = Kubelet::start(Play::Lists(ListResponse { pods }));
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse { pods }));
     let (held, outcome) = tick(&mut kubelet.part(), &mut Out::default(), 0);
     assert_eq!(held, ["gpu.1.pod.a/x.heldByPod 1"]);
     assert!(outcome.is_err_and(|error| error.partial && error.reason.starts_with("2 GPUs of pods were dropped")));
     let many: Vec<_> = (0..600).map(|n| pod("a", &format!("x-{n}"), &[&["GPU-a", "GPU-b"]])).collect();
-    let kubelet = Kubelet::start(Play::Lists(ListResponse { pods: many }));
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse { pods: many }));
     let (held, outcome) = tick(&mut kubelet.part(), &mut Out::default(), 0);
     assert_eq!(held.len(), MAX_HELD);
     assert!(outcome.is_err_and(|error| error.reason.starts_with("176 GPUs of pods")));
