@@ -15,6 +15,8 @@ mod findings;
 mod forgery;
 #[cfg(target_os = "linux")]
 mod full_disk;
+#[cfg(target_os = "linux")]
+mod hang;
 mod healing;
 mod hostile;
 mod leaks;
