@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::waiting::{until, until_or};
 
-/// Number of ranks, each with a GPU.
-const RANKS: u64 = 3;
+/// Number of ranks of a machine, each with a GPU.
+pub const RANKS: u64 = 3;
 /// Steps of 5 s in which the GPUs are off, and then work; and the maximum number of steps.
 const OFF_STEPS: u64 = 12;
 const WORK_STEPS: u64 = 72;
-const MAX_STEPS: u64 = 240;
+pub const MAX_STEPS: u64 = 240;
 /// Maximum time from the finding to the named rank.
-const NAMED_WITHIN: Duration = Duration::from_secs(15);
+pub const NAMED_WITHIN: Duration = Duration::from_secs(15);
 
 /// An answer of NCCL 2.27: rank 1 is behind.
 const ANSWER: &str = "\
@@ -39,8 +39,12 @@ Warnings
   Rank 1 -- GPU 1 managed by process 4711 on node 10.0.0.2
 ";
 
+/// Words of the finding from this answer.
+pub const RANK_THAT_LACKS: &str =
+    "NCCL: rank 1 (process 4711 on 10.0.0.2) has issued 81,230 of 81,231 operations, communicator 27a079b828ff1a75";
+
 /// Starts a server that answers as NCCL does; returns its port.
-fn nccl() -> u16 {
+pub fn nccl() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
@@ -84,7 +88,7 @@ fn py_spy(folder: &Path) -> String {
 }
 
 /// The GPUs at a step, each with its rank's process.
-fn scenario(step: u64, pids: &[u64]) -> String {
+pub fn scenario(step: u64, pids: &[u64]) -> String {
     let one = |number: u64| {
         let (utilization, activity, milliwatts) = match step {
             ..OFF_STEPS => (0, 0, 70_000),
@@ -103,7 +107,7 @@ fn scenario(step: u64, pids: &[u64]) -> String {
 }
 
 /// The power of the first GPU at a step, watts.
-fn power(step: u64) -> f64 {
+pub fn power(step: u64) -> f64 {
     let gpus: Value = serde_json::from_str(&scenario(step, &[])).expect("JSON");
     gpus["gpus"][0]["power_mw"].as_f64().expect("a number") / 1_000.0
 }
@@ -112,16 +116,22 @@ fn asked(server: &Server, path: &str) -> Value {
     serde_json::from_str(&server.get(path, &[]).body).expect("JSON")
 }
 
-/// PIDs of the ranks of the run, by rank.
-fn ranks(server: &Server) -> Option<Vec<u64>> {
-    let run = asked(server, "/api/v1/runs/hung");
+/// PIDs of all ranks of a run, by rank.
+pub fn ranks(run: &Value, count: u64) -> Option<Vec<u64>> {
     let mut ranks: Vec<(u64, u64)> = run["processes"]
         .as_array()?
         .iter()
         .filter_map(|one| Some((one["rank"]["rank"].as_u64()?, one["pid"].as_u64()?)))
         .collect();
     ranks.sort_unstable();
-    (ranks.len() as u64 == RANKS).then(|| ranks.into_iter().map(|(_, pid)| pid).collect())
+    (ranks.len() as u64 == count).then(|| ranks.into_iter().map(|(_, pid)| pid).collect())
+}
+
+/// The shell script of a job that starts these ranks and waits for them.
+pub fn script(ranks: std::ops::Range<u64>) -> String {
+    let one = |(local, rank): (usize, u64)| format!("RANK={rank} LOCAL_RANK={local} sleep 900000 & all=\"$all $!\"; ");
+    let starts: String = ranks.enumerate().map(one).collect();
+    format!("trap 'kill $all' TERM; {starts} wait")
 }
 
 #[test]
@@ -137,10 +147,8 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
         watchglass(["--collectors", "cpu,processes,nvidia", "--interval", "5s", "--port", "0", "--config", &config]);
     command.args(["--data-dir", &data]).envs(clock.environment());
     let server = Server::start_command(command);
-    let script: String =
-        (0..RANKS).map(|rank| format!("RANK={rank} LOCAL_RANK={rank} sleep 900000 & all=\"$all $!\"; ")).collect();
     let mut job = watchglass(["run", "--data-dir", &data, "--config", &config, "--id", "hung", "--logs", "--stacks"]);
-    job.args(["--", "sh", "-c", &format!("trap 'kill $all' TERM; {script} wait")]).envs(clock.environment());
+    job.args(["--", "sh", "-c", &script(0..RANKS)]).envs(clock.environment());
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
     job.env("WORLD_SIZE", RANKS.to_string()).env("NCCL_RAS_ADDR", format!("localhost:{}", nccl()));
     let _job = RunningJob::start(job);
@@ -152,7 +160,7 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
         wait_for_power(&server, power(step));
         if pids.is_empty() {
             pids = until("its ranks", || {
-                ranks(&server).or_else(|| {
+                ranks(&asked(&server, "/api/v1/runs/hung"), RANKS).or_else(|| {
                     clock.pass(1_000);
                     None
                 })
@@ -163,9 +171,7 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
     let begun = Instant::now();
     assert!(found, "{}", asked(&server, "/api/v1/findings"));
     let said = || hang().and_then(|one| one["sentence"].as_str().map(String::from)).unwrap_or_default();
-    let rank =
-        "NCCL: rank 1 (process 4711 on 10.0.0.2) has issued 81,230 of 81,231 operations, communicator 27a079b828ff1a75";
-    until_or(NAMED_WITHIN, || said().contains(rank).then_some(()), said);
+    until_or(NAMED_WITHIN, || said().contains(RANK_THAT_LACKS).then_some(()), said);
     assert!(begun.elapsed() < NAMED_WITHIN, "{:?}", begun.elapsed());
     let place = "the stacks of its ranks are in the output of run hung";
     until_or(NAMED_WITHIN, || said().contains(place).then_some(()), said);

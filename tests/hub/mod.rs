@@ -17,6 +17,8 @@ mod forgery;
 mod found;
 #[cfg(target_os = "linux")]
 mod full_disk;
+#[cfg(target_os = "linux")]
+mod hang;
 mod healing;
 mod hostile;
 mod leaks;

@@ -150,8 +150,8 @@ impl Habit {
     }
 }
 
-/// Maximum number of recent buckets of work of a device.
-const MAX_RECENT_BUCKETS: usize = 16;
+/// Maximum number of recent buckets of work of a device: ten minutes of samples of a second.
+const MAX_RECENT_BUCKETS: usize = 64;
 
 /// Recent buckets of work, each with the second at which it began. A finding reports their means since an onset. A
 /// decaying mean would include the time before.
@@ -206,6 +206,8 @@ pub(crate) struct Marks {
     pub heat: Share,
     pub brake: Share,
     pub cap: Share,
+    /// Its power limit is too low.
+    pub cut: Hold,
     pub width: Hold,
     pub wide: Hold,
     pub gen_low: Hold,
@@ -309,6 +311,8 @@ pub(crate) struct Device {
     pub pids: Vec<u32>,
     /// The job for which it is reserved.
     pub holder: Option<Box<Holder>>,
+    /// Instance of the series that its rank logs; empty if it has none.
+    pub logs: Box<str>,
     /// The last processes on it that were known.
     pub of: Vec<u32>,
     /// Arrival, second, and PID of a process that does not belong to the current job; 0 where there is none.
@@ -351,6 +355,7 @@ impl Device {
             lately: Lately::default(),
             marks: Marks::default(),
             holder: None,
+            logs: Box::default(),
             pids: Vec::new(),
             of: Vec::new(),
             guest: (0, 0),

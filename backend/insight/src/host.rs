@@ -6,7 +6,7 @@ use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
 use crate::signal::{self, Family, HOST_SIGNALS, HostSig, NamedSig, SIGNALS, Sig, SignalTarget, place_of, slots};
-use shared::catalog::Metric;
+use shared::catalog::{Metric, MetricDef};
 use shared::processes::ProcessTable;
 use shared::series::SeriesId;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +22,7 @@ const POD: u32 = 1 << 29;
 /// Maximum number of each per machine; further ones get no slot.
 const MOST_DEVICES: usize = 1024;
 const MOST_NAMED: usize = 512;
+const MOST_LOGGED: usize = 256;
 const MOST_PROCESSES: usize = 2048;
 const MOST_PODS: usize = 1000;
 /// Maximum number of reports about lost devices.
@@ -235,24 +236,8 @@ impl Host {
                 HOST | sig as u32
             }
             SignalTarget::Named(sig) => {
-                let known = self.named.iter().position(|n| n.sig == sig && n.name == instance);
-                if known.is_none() && self.named.len() >= MOST_NAMED {
-                    return;
-                }
-                NAMED
-                    | known.unwrap_or_else(|| {
-                        self.named.push(Named {
-                            sig,
-                            name: instance.into(),
-                            slot: Slot::new(Some(row), 0),
-                            filling: Filling::default(),
-                            hold: Hold::default(),
-                            back: Hold::default(),
-                            full_from_start: None,
-                            top: 0.0,
-                        });
-                        self.named.len() - 1
-                    }) as u32
+                let Some(position) = self.named_at(sig, row, instance) else { return };
+                NAMED | position as u32
             }
             SignalTarget::Process(gpu, pid) => {
                 let Some(position) = self.process(gpu, pid) else { return };
@@ -323,6 +308,40 @@ impl Host {
     pub fn pods_of(&self, gpu: u32) -> impl Iterator<Item = &str> {
         let since = self.newest - POD_PATIENCE_S.max(3 * self.step);
         self.pods.iter().filter(move |held| held.gpu == gpu && held.at >= since).map(|held| held.pod.as_str())
+    }
+
+    /// Position of a named signal, which is added if it is new. None where there are too many.
+    fn named_at(&mut self, sig: NamedSig, row: &'static MetricDef, name: &str) -> Option<usize> {
+        let known = self.named.iter().position(|named| named.sig == sig && named.name == name);
+        if known.is_some() {
+            return known;
+        }
+        let new = Named {
+            sig,
+            name: name.into(),
+            slot: Slot::new(Some(row), 0),
+            filling: Filling::default(),
+            hold: Hold::default(),
+            back: Hold::default(),
+            full_from_start: None,
+            top: 0.0,
+        };
+        // Ranks come and go, so those that log nothing any more make room.
+        let logged = self.named.iter().filter(|named| named.sig.is_logged()).count();
+        if sig.is_logged() && logged >= MOST_LOGGED {
+            let newest = self.newest;
+            let is_old = |named: &Named| named.sig.is_logged() && named.slot.at < newest - 3600;
+            let free = self.named.iter().position(is_old)?;
+            let taken = NAMED | free as u32;
+            self.map.iter_mut().filter(|to| **to == taken).for_each(|to| *to = NONE);
+            self.named[free] = new;
+            return Some(free);
+        }
+        if self.named.len() >= MOST_NAMED {
+            return None;
+        }
+        self.named.push(new);
+        Some(self.named.len() - 1)
     }
 
     fn device(&mut self, family: Family, index: u32) -> Option<usize> {

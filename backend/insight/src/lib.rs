@@ -24,6 +24,7 @@ mod key;
 mod kin;
 mod levels;
 mod link;
+mod logged;
 mod lost;
 mod memory;
 mod next;
@@ -86,6 +87,8 @@ pub struct Rank {
     pub pid: u32,
     /// Indexes of its GPUs on the machine.
     pub gpus: Vec<u32>,
+    /// Instance of the series that it logs, as `{rank="3",run="abc"}`; empty if unknown.
+    pub logs: String,
 }
 
 /// GPUs that a scheduler reserved for a job on one machine.
@@ -299,6 +302,7 @@ impl Insight {
         if self.stale && now - self.regrouped >= 5 {
             let gone = group::regroup(&mut self.groups, &mut self.next_group, &mut self.hosts, &self.jobs, now);
             gone.into_iter().for_each(|group| self.ledger.end_group(now, group));
+            logged::assign(&mut self.hosts, &self.jobs);
             (self.stale, self.regrouped, self.reserved) = (false, now, NEVER);
         }
         let has_pods = || self.hosts.values().any(Host::has_pods);

@@ -69,13 +69,15 @@ pub(crate) const CORES_AWAITED: &str = "Give the job more cores, or run fewer th
 pub(crate) const QUOTA: &str = "Raise the CPU limit of the container or cgroup: its processes are throttled";
 pub(crate) const NETWORK_FULL: &str = "Keep the data on local disks: the network receives its maximum so far";
 
+pub(crate) const RANK_DATA: &str =
+    "Look at the data of this rank: its files, their disk, and the workers that load them";
 pub(crate) const GUEST: &str = "End the other process on the GPU or move it, if it is not part of the job";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BY_CAUSE: [&str; 17] = [
+    const BY_CAUSE: [&str; 18] = [
         UNKNOWN_XID,
         POWER_BRAKE,
         POWER_LIMIT,
@@ -92,6 +94,7 @@ mod tests {
         CORES_AWAITED,
         QUOTA,
         NETWORK_FULL,
+        RANK_DATA,
         GUEST,
     ];
 

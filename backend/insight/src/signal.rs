@@ -2,7 +2,7 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_pods, gpu_profile, infiniband, memory,
+    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_pods, gpu_profile, infiniband, job, memory,
     monitor, mount, network, process, tpu, trainium,
 };
 
@@ -71,10 +71,12 @@ pub(crate) enum Sig {
     /// Registration at the NVLink fabric, and the fabric's health.
     FabricState,
     FabricHealth,
+    /// Mean power since the last tick, from the energy counter, watts.
+    Energy,
 }
 
 /// Number of signals.
-pub(crate) const SIGNALS: usize = Sig::FabricHealth as usize + 1;
+pub(crate) const SIGNALS: usize = Sig::Energy as usize + 1;
 
 /// A signal of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +134,16 @@ pub(crate) enum NamedSig {
     Waiting,
     /// Whether a collector read everything it should: 1, else 0.
     Answers,
+    /// Seconds of a step of a rank, and those of them in which it waits for data, as the rank logs them.
+    StepTime,
+    DataTime,
+}
+
+impl NamedSig {
+    /// A rank of a job logs it: names come and go with jobs.
+    pub fn is_logged(self) -> bool {
+        matches!(self, NamedSig::StepTime | NamedSig::DataTime)
+    }
 }
 
 /// Destination of the samples of a series.
@@ -155,6 +167,7 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu::POWER_WATTS, Family::Gpu, Sig::Power, 0),
     (&gpu::POWER_MEAN_WATTS, Family::Gpu, Sig::Power, 1),
     (&gpu::POWER_PERCENT, Family::Gpu, Sig::PowerShare, 0),
+    (&gpu::ENERGY_JOULES, Family::Gpu, Sig::Energy, 0),
     (&gpu::POWER_LIMIT_WATTS, Family::Gpu, Sig::Limit, 0),
     (&gpu::TEMP, Family::Gpu, Sig::Temp, 0),
     (&gpu::SM_CLOCK, Family::Gpu, Sig::Clock, 0),
@@ -228,6 +241,8 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&disk::DEVICE_BUSY, NamedSig::Busy),
     (&disk::DEVICE_READ, NamedSig::Read),
     (&disk::DEVICE_WRITTEN, NamedSig::Written),
+    (&job::STEP_TIME, NamedSig::StepTime),
+    (&job::DATA_TIME, NamedSig::DataTime),
     (&disk::USAGE_PERCENT, NamedSig::Full),
     (&network::DEVICE_RECEIVED, NamedSig::LinkIn),
     (&network::DEVICE_SENT, NamedSig::LinkOut),

@@ -10,9 +10,10 @@ use crate::hang::counter;
 use crate::host::Host;
 use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
+use crate::logged;
 use crate::next;
 use crate::scene::{Scene, sight};
-use crate::signal::{HostSig, Sig};
+use crate::signal::{HostSig, NamedSig, Sig};
 use crate::starvation::may_wait_for_network;
 use crate::tenant;
 use crate::words::{At, begin, devices, evidence, have_waited, in_unit, whole};
@@ -52,6 +53,8 @@ const CAPPED: f64 = 0.15;
 const REPORT_DELAY_S: i64 = 300;
 /// Values below these carry no information, by channel.
 const MIN_VALUES: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 1e8];
+/// Minimum seconds between ticks from which the energy counter gives the power.
+const MIN_ENERGY_STEP_S: i64 = 2;
 /// Smaller deviations are no evidence, a share.
 const STRAYS: f64 = 0.03;
 /// 80 of 120 s.
@@ -60,11 +63,12 @@ const SHARE: f64 = 2.0 / 3.0;
 /// After this many seconds a deviation becomes usual.
 const USUAL_AFTER_S: i64 = 900;
 
-/// The value of a channel of a device at this tick.
-fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
+/// The value of a channel of a device at this tick. `step`: seconds between ticks.
+fn channel(device: &Device, of: usize, work: Option<Sig>, step: i64) -> Option<f64> {
     match of {
         CLOCK => device.now(Sig::Clock),
-        POWER => device.now(device.power_sig()),
+        // Rare samples of power deviate more than the mean over all of the time between them.
+        POWER => device.now(Sig::Energy).filter(|_| step >= MIN_ENERGY_STEP_S).or(device.now(device.power_sig())),
         USE => device.now(Sig::Use),
         WORK => device.now(work?),
         TRAFFIC => device.now(Sig::Activity),
@@ -107,7 +111,7 @@ fn gather(scene: &mut Scene, at: usize) -> Option<i64> {
             if closes {
                 device.habits[of].close(length as f64, step as f64, quick);
             }
-            if let Some(value) = channel(device, of, work).filter(|_| here) {
+            if let Some(value) = channel(device, of, work, step).filter(|_| here) {
                 device.habits[of].gather(value);
             }
         }
@@ -524,6 +528,26 @@ fn pace_of_others(scene: &Scene, group: &Group, member: usize, pace: Option<(f64
     slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level())))
 }
 
+/// The cause of a member's slowness in words, its next step, and the evidence from times that ranks log.
+struct Cause {
+    why: String,
+    next: Option<&'static str>,
+    logged: Vec<Evidence>,
+}
+
+/// The cause that the member's device shows, else the one that its rank logs.
+fn find_cause(group: &Group, hosts: &Hosts, member: usize, of: usize) -> Cause {
+    let (source, position) = group.members[member];
+    let host = &hosts[&source];
+    let logged = |sig: NamedSig| logged::stands_out(group, hosts, member, sig);
+    let (data, step) = (logged(NamedSig::DataTime), logged(NamedSig::StepTime));
+    let (why, next) = reason(&host.devices[position], host, of)
+        .or_else(|| data.clone().map(|(words, _)| (words, Some(next::RANK_DATA))))
+        .or_else(|| step.clone().map(|(words, _)| (words, None)))
+        .unwrap_or(("no cause visible in the metrics".into(), None));
+    Cause { why, next, logged: [data, step].into_iter().flatten().map(|(_, fact)| fact).collect() }
+}
+
 /// Raises the finding about the members that are slow.
 fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], stands: &[Option<Stand>]) {
     let group = &scene.groups[at];
@@ -581,10 +605,10 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
             whole(peers)
         ),
     };
-    let (why, next) = reason(device, host, how.of);
-    let sentence = format!("{does}; {why}");
+    let Cause { why, next, logged } = find_cause(group, scene.hosts, member, how.of);
     let mut facts = member_evidence(host, device, stand, how, told);
     facts.extend(pace_of_others(scene, group, member, pace));
+    facts.extend(logged);
     let draft = Draft {
         rule: if how.waits { "straggler.waits" } else { "straggler.slow" },
         severity: Severity::Warning,
@@ -593,7 +617,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         affects,
         device: None,
         since: from - lag.min(60),
-        sentence,
+        sentence: format!("{does}; {why}"),
         evidence: facts,
         group: Some(group.id),
         also: Vec::new(),
@@ -630,11 +654,11 @@ fn channel_name(of: usize) -> &'static str {
 }
 
 /// Reasons that the device itself shows for its slowness in a channel.
-fn reason(device: &Device, host: &crate::host::Host, of: usize) -> (String, Option<&'static str>) {
+fn reason(device: &Device, host: &Host, of: usize) -> Option<(String, Option<&'static str>)> {
     let bits = device.recent(Sig::Throttle).map_or(0, |slot| slot.raw as u32);
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
-    match () {
+    Some(match () {
         () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
         () if bits & (8 | 128) != 0 => {
             (format!("the {} throttles it", crate::throttle::brake_name(device)), Some(next::POWER_BRAKE))
@@ -651,6 +675,6 @@ fn reason(device: &Device, host: &crate::host::Host, of: usize) -> (String, Opti
             let words = format!("its process was throttled in {} % of periods", whole(throttled.unwrap_or(0.0)));
             (words, Some(next::QUOTA))
         }
-        () => ("no cause visible in the metrics".into(), None),
-    }
+        () => return None,
+    })
 }

@@ -69,8 +69,9 @@ fn group(scene: &mut Scene, at: usize) {
         pace.into_iter().for_each(|(pace, _)| marks.pace.learn(pace, step as f64));
         return;
     };
-    let Some((pace, sig)) = own.pace(scene.hosts, Some(member), now) else { return };
-    let lost = own.marks.pace.lost(pace);
+    // The mean since the arrival: the longer it is, the less it deviates by chance.
+    let Some((pace, sig)) = own.pace_since(scene.hosts, Some(member), now, came + STARTS) else { return };
+    let lost = own.marks.pace.lost_over(pace, now - came - STARTS);
     let less = lost.is_some_and(|(lost, least)| lost >= least);
     let marks = &mut scene.groups[at].marks;
     if now - came >= STARTS {
@@ -81,10 +82,8 @@ fn group(scene: &mut Scene, at: usize) {
     // The usual values stay those from before.
     own.freeze(scene.hosts, now + 1 + step);
     if holds && !scene.ledger.is_open(&key) {
-        // The finding covers the pace since the arrival.
-        let since = own.pace_since(scene.hosts, Some(member), now, came + STARTS).unwrap_or((pace, sig));
-        let Some((lost, _)) = own.marks.pace.lost(since.0) else { return };
-        tell(scene, &own, (member, came, pid), lost, since);
+        let Some((lost, _)) = lost else { return };
+        tell(scene, &own, (member, came, pid), lost, (pace, sig));
         let marks = &mut scene.groups[at].marks;
         (marks.slow, marks.awaited) = (vec![own.members[member]], false);
         marks.even.clear();

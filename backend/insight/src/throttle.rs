@@ -264,7 +264,11 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     if matches!(cut.low, Some(Low::Fell(_))) {
         scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 2;
     }
-    let by_limit = cut.low.is_some() && cap.held(0.5, WINDOW);
+    // Limits of several GPUs are set one after the other.
+    let patience = scene.hosts[&source].patience();
+    let marks = &mut scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks;
+    marks.cut.step(now, Some(cut.low.is_some()), patience);
+    let by_limit = marks.cut.held(10.max(2 * step)) && cap.held(0.5, WINDOW);
     if !(by_brake || by_limit) {
         return;
     }

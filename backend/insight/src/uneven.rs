@@ -65,6 +65,8 @@ fn group(scene: &mut Scene, group: &Group) {
         let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) else {
             continue;
         };
+        // A job that started again on the GPU began with its own work.
+        let began = group.began.max(device.work.began);
         let since = &mut device.marks.uneven;
         match ratio {
             Some((own, peers)) if own > (1.0 - MIN_CLOCK_DROP) * peers => *since = 0,
@@ -72,7 +74,7 @@ fn group(scene: &mut Scene, group: &Group) {
             _ => {}
         }
         let since = i64::from(*since);
-        let from_start = since > 0 && since <= group.began + START && now - since >= MIN_CONDITION_S;
+        let from_start = since > 0 && since <= began + START && now - since >= MIN_CONDITION_S;
         if open {
             if ratio.is_some_and(|(own, peers)| own >= END_SHARE * peers) {
                 scene.end(&key);

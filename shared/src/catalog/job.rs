@@ -51,6 +51,13 @@ pub static LOSS: MetricDef = MetricDef { tag: "job.loss{labels}", ..VALUE }.titl
 pub static TOKENS_PER_SECOND: MetricDef =
     MetricDef { tag: "job.tokens_per_s{labels}", ..VALUE }.title("tokens_per_s").on("job.tokens_per_s", LABELS);
 
+/// Seconds of a training step, and those of them in which it waits for data, as `watchglass.steps()` logs them.
+pub static STEP_TIME: MetricDef =
+    MetricDef { tag: "job.step_time_s{labels}", ..VALUE }.title("step_time_s").on("job.step_time_s", LABELS);
+#[allow(missing_docs, reason = "see STEP_TIME")]
+pub static DATA_TIME: MetricDef =
+    MetricDef { tag: "job.data_time_s{labels}", ..VALUE }.title("data_time_s").on("job.data_time_s", LABELS);
+
 /// The name of the value in the tag of a row that was created at run time.
 pub fn name(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix(PREFIX)?.strip_suffix(LABELS)?;

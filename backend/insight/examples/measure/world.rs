@@ -859,7 +859,9 @@ impl World {
                     let (source, gpu) = (member.host as u32, member.gpu as u32);
                     match ranks.iter_mut().find(|r| r.source == source && r.pid == member.pid) {
                         Some(rank) => rank.gpus.push(gpu),
-                        None => ranks.push(insight::Rank { source, pid: member.pid, gpus: vec![gpu] }),
+                        None => {
+                            ranks.push(insight::Rank { source, pid: member.pid, gpus: vec![gpu], logs: String::new() });
+                        }
                     }
                 }
                 let reserved = job.reserved.iter();

@@ -55,7 +55,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
     let mut trace = Trace::new(1, 1000);
     let does = fills(|_, _| OFF);
     for (span, ranks) in [(0..1146, 8), (1146..1300, 7)] {
-        let rank = |gpu| Rank { source: 0, pid: 4000 + gpu, gpus: vec![gpu] };
+        let rank = |gpu| Rank { source: 0, pid: 4000 + gpu, gpus: vec![gpu], logs: String::new() };
         trace.insight.jobs(&[Job { id: "run".into(), ranks: (0..ranks).map(rank).collect(), ..Job::default() }]);
         trace.run(span, 1, |_, t| Some(one(8, t, &does)));
     }

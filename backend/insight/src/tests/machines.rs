@@ -196,7 +196,7 @@ fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
     // The traffic that the machine receives rises to the capacity of its network, or stays as it was.
     for (most, rule) in [(1.6e9, "starvation"), (1e9, "straggler.slow")] {
         let mut trace = Trace::new(3, 1000);
-        let ranks = (0..3).map(|source| Rank { source, pid: 7, gpus: vec![0] }).collect();
+        let ranks = (0..3).map(|source| Rank { source, pid: 7, gpus: vec![0], logs: String::new() }).collect();
         trace.insight.jobs(&[Job { id: "run".into(), ranks, ..Job::default() }]);
         trace.run(0..1500, 3, |host, t| {
             let mut sheet = one(1, t, |_, t| match t {

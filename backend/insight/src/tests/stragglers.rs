@@ -1,7 +1,10 @@
 //! Members slower than the others, links below their capacity, and traces that only look like it.
 
-use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, findings_of, one, put, put_host, rules};
-use shared::catalog::{gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, network};
+use super::trace::{
+    Does, GIB, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, put, put_host, rules,
+};
+use crate::{Job, Rank};
+use shared::catalog::{gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, job, network};
 use shared::finding::Severity;
 
 /// Activity of all others while one of them takes `slower` times as long: they wait for it in a kernel.
@@ -32,6 +35,47 @@ fn a_slow_clock_is_named_however_often_it_is_sampled() {
         let until = if interval > 1000 { 1950 } else { 1720 };
         assert!(found.until.is_some_and(|t| t - START < until), "{share} at {interval}: {:?}", found.until);
         assert!(found.sentence.starts_with("GPU 3 runs at "), "{}", found.sentence);
+    }
+}
+
+#[test]
+fn times_that_ranks_log_for_each_step_are_evidence_and_tell_a_cause_that_no_metric_shows() {
+    let logs = |rank: u32| format!("{{rank=\"{rank}\",run=\"a\"}}");
+    let rank = |gpu: u32| Rank { source: 0, pid: 4000 + gpu, gpus: vec![gpu], logs: logs(gpu) };
+    // Rank 5 goes on and the others wait for it: it takes longer for each step, or for its data, or nobody logs times.
+    let none = "no cause visible in the metrics";
+    for (row, own, words, others) in [
+        (&job::STEP_TIME, 1.3, "; its rank takes 1.2", "s per step, the others 1 s"),
+        (&job::DATA_TIME, 0.4, "; its rank waits for data 3", "ms per step, the others 100 ms"),
+        (&job::DATA_TIME, 0.12, none, none),
+        (&job::LOSS, 9.0, none, none),
+    ] {
+        let mut trace = Trace::new(1, 1000);
+        trace.insight.jobs(&[Job { id: "a".into(), ranks: (0..8).map(rank).collect(), ..Job::default() }]);
+        trace.run(0..1500, 1, |_, t| {
+            let mut sheet = one(8, t, |gpu, t| match t {
+                ..60 => OFF,
+                60..900 => WORKS,
+                _ if gpu == 5 => WORKS,
+                _ => waits(1.3),
+            });
+            for gpu in 0..8 {
+                sheet.set(&job::STEP_TIME, logs(gpu), 1.0).set(&job::DATA_TIME, logs(gpu), 0.1);
+                if gpu == 5 && t >= 900 {
+                    sheet.set(row, logs(gpu), own);
+                }
+            }
+            Some(sheet)
+        });
+        let all = last(&trace.told);
+        assert_eq!(rules(&all), ["straggler.waits"], "{words}");
+        check(&all[0]);
+        // The mean of a minute is not all of the new time yet.
+        let said = &all[0].sentence;
+        assert!(said.contains(words) && said.ends_with(others), "{said}");
+        let fact = all[0].evidence.iter().find(|fact| fact.tag == row.tag);
+        assert_eq!(fact.map(|fact| fact.instance.clone()), (words != none).then(|| logs(5)), "{words}");
+        assert_eq!(all[0].next.contains("data of this rank"), words.contains("waits for data"), "{}", all[0].next);
     }
 }
 

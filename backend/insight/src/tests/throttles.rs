@@ -105,3 +105,14 @@ fn the_brake_and_a_limit_that_fell_are_told() {
     let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[0, 1, 2, 3, 4, 5, 6, 7], 600..900, cut))));
     assert_eq!(rules(&all), [""; 0]);
 }
+
+#[test]
+fn limits_that_are_set_one_after_the_other_are_a_cap_of_all() {
+    let does = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        _ if t < 600 + i64::from(gpu) => Does { bits: 4.0, ..WORKS },
+        _ => Does { bits: 4.0, limit: 500.0, clock: 1500.0, ..WORKS },
+    };
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), [""; 0]);
+}

@@ -3,6 +3,7 @@
 use super::registry::FindingRegistry;
 use insight::{Insight, Job, Rank, Reserved, Settings};
 use jobs::runs::RunRegistry;
+use shared::catalog::job::ValueSender;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
@@ -109,7 +110,11 @@ pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) 
         let ranks: Vec<Rank> = there()
             .filter_map(|one| {
                 let gpus = one.rank.as_ref().map(|rank| rank.gpus.clone()).filter(|gpus| !gpus.is_empty())?;
-                Some(Rank { source: (*sources.get(one.source.as_str())?).into(), pid: one.pid, gpus })
+                let rank = one.rank.as_ref().map(|rank| rank.rank);
+                let label = one.label.clone().filter(|_| rank.is_none());
+                let sender = ValueSender { run: Some(run.machine_id().into()), rank, label, ..ValueSender::default() };
+                let logs = sender.instance(None);
+                Some(Rank { source: (*sources.get(one.source.as_str())?).into(), pid: one.pid, gpus, logs })
             })
             .collect();
         let owner = run.about.user.clone().unwrap_or_default();
