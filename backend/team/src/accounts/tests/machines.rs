@@ -232,6 +232,11 @@ async fn revoked_replaced_and_removed_are_told_apart_and_links_close() {
     let denied = hub.enrol(&own, &EnrolRequest { request: digits('e', 32), ..machine('a', "node-1") }).await;
     assert_eq!(denied.expect_err("the line is for one machine").status(), 403);
     hub.agent(&back).await.expect("it is back");
+    // A host that an agent found in a page does not become the machine of the agent's own key.
+    let twice = hub.join_key(NewJoin { source: Some("node-1".into()), uses: Some(2), ..NewJoin::default() }).await;
+    let found = EnrolRequest { platform: None, machine: None, ..machine('9', "node-77") };
+    assert_eq!(hub.enrol(&twice, &found).await.expect_err("another machine").status(), 409);
+    hub.agent(&back).await.expect("it keeps its key");
 
     hub.add("tom", Role::Admin, false).await;
     let tom = hub.sign_in("tom", PASSWORD).await.unwrap().principal;
