@@ -1,7 +1,7 @@
 //! Serves a team: receives samples of agents, measures its own machine by default, and has accounts.
 
 use super::jobs::Jobs;
-use super::machine::{KnownSources, OF_JOBS};
+use super::machine::{KnownSources, OF_NOTEBOOKS};
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, found, idle, machine, sent, serve, socket_of};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
@@ -250,7 +250,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     match source {
         Some(source) => {
             let others = Some(machine::others_of_hub(&config));
-            serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS, others)).await
+            serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_NOTEBOOKS, others)).await
         }
         None => serve(&config, served, serving, idle).await,
     }

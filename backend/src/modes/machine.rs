@@ -8,7 +8,6 @@ use crate::data::Data;
 use crate::sampler::{self, Chosen, Plan};
 use inventory::OtherMachines;
 use jobs::markers;
-use shared::catalog::job;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,8 +37,8 @@ pub(super) struct OwnMachine {
     pub source: SourceId,
 }
 
-/// Collectors of notebooks and jobs, which do not run on a hub.
-pub(super) const OF_JOBS: [&str; 2] = ["kernels", job::SECTION];
+/// Collectors of notebooks, which do not run on a hub. Values of jobs reach its own machine by requests.
+pub(super) const OF_NOTEBOOKS: [&str; 1] = ["kernels"];
 
 /// The name of this machine in its history.
 pub(super) fn name() -> String {
