@@ -142,8 +142,8 @@ pub fn marker(of: Marker, objects: &LinkedObjects) -> Option<Marker> {
     Some(Marker { t, source, kind, rank, seq, end, step, id, run, ..Marker::default() })
 }
 
-/// The alert that a link names. `finding` is the finding that it is of, as the link shows it. Of the others, an alert from
-/// code has its title, and one of the values of a device its sentence.
+/// The alert that a link names. `finding` is the finding that it is of, as the link shows it. An alert from code
+/// has its title, and one of the values of a device its sentence.
 pub fn alert(mut of: AlertHistory, finding: Option<&Finding>) -> AlertHistory {
     let own = &mut of.alert;
     let is_of_device = |tag: &String| !tag.starts_with("proc.") && !tag.starts_with(job::PREFIX);

@@ -51,9 +51,9 @@ pub enum SubmissionBody {
 /// Result of a submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SubmissionResult {
-    /// The run or the event is stored; `new` is true for the first request that names a run.
+    /// The run or the event is stored.
     Run {
-        /// Whether the run was not known before.
+        /// Whether the run begins or ends by this request; a repetition changes nothing.
         new: bool,
     },
     /// The markers are stored.

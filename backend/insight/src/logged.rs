@@ -26,7 +26,7 @@ pub(crate) fn assign(hosts: &mut Hosts, jobs: &[Job]) {
     }
 }
 
-/// What the rank of a member logs, if it is current.
+/// The values that the rank of a member logs, if they are current.
 fn value(hosts: &Hosts, (source, at): (Source, usize), sig: NamedSig) -> Option<&Named> {
     let host = hosts.get(&source)?;
     let logs = &host.devices.get(at)?.logs;

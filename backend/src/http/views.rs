@@ -102,7 +102,10 @@ async fn machines_of(app: &Arc<App>, asker: &Asker, query: &str) -> Result<Vec<S
     if let Some(id) = last("alert") {
         let labels = app.alerts()?.alert(&asker.scope, id).await?.alert.labels;
         match labels.get("source") {
-            Some(source) => keys.push(source.clone()),
+            Some(name) => {
+                let seen = asker.reader(app).sources();
+                keys.extend(seen.iter().find(|source| source.is_called(name)).map(|source| source.key.clone()));
+            }
             None => runs.extend(labels.get("run").cloned()),
         }
     }

@@ -17,7 +17,7 @@ fn is_recent(at: Instant) -> bool {
 }
 
 impl Tracker {
-    /// Takes a report of a launcher; true if its run is new.
+    /// Takes a report of a launcher; true if it begins or ends a run, and is no repetition.
     pub(super) fn report(&mut self, report: Report) -> Result<bool, RefusedReport> {
         let now = self.live.clock.wall();
         match report {
@@ -63,7 +63,7 @@ impl Tracker {
                     self.reported_ends.pop_front();
                 }
                 self.reported_ends.push_back((id, Instant::now()));
-                Ok(false)
+                Ok(true)
             }
         }
     }

@@ -102,7 +102,7 @@ pub fn reports() -> (Reports, mpsc::Receiver<ReportAsk>) {
 }
 
 impl Reports {
-    /// Sends a report; true if its run is new.
+    /// Sends a report; true if it begins or ends a run, and is no repetition.
     ///
     /// # Errors
     /// The reason why it is refused.

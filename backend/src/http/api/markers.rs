@@ -68,7 +68,7 @@ pub(in crate::http) async fn get(
     let (span, kernel) = asked(&app, &asker, &params)?;
     let kind = params.last("kind").map(str::to_string);
     let run = params.last("run").map(str::to_string);
-    // What a link hides about markers cannot be guessed by filters.
+    // Filters would tell what a link hides about markers.
     let is_other_run = |objects: &LinkedObjects| run.as_ref().is_some_and(|run| !objects.has_run(run));
     if asker.linked().is_some_and(|(objects, _)| kernel.is_some() || is_other_run(objects)) {
         return Err(Refusal::new(StatusCode::FORBIDDEN, "a link filters markers by its own run only"));

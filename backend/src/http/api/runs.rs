@@ -58,7 +58,7 @@ pub(in crate::http) async fn get(
 ) -> Result<Json<RunList>, Refusal> {
     let now = app.live.clock.wall();
     let names = HiddenNames::from_asker(&app, &asker);
-    // What a link hides about its run cannot be guessed by filters.
+    // Filters would tell what a link hides about its run.
     if let Some(name) = LINK_REFUSES.into_iter().find(|name| params.last(name).is_some()) {
         if asker.linked().is_some() {
             return Err(Refusal::new(

@@ -126,9 +126,9 @@ async fn at_hub(
     if let SubmissionResult::Refused(why) = result {
         return Err(why.into());
     }
-    // A repeated begin changes nothing.
-    let is_repeated = |action: &str| action == "run.add" && result == SubmissionResult::Run { new: false };
-    if let Some((action, id)) = action.filter(|(action, _)| !is_repeated(action)) {
+    // A repeated begin or end changes nothing.
+    let is_repeated = result == SubmissionResult::Run { new: false };
+    if let Some((action, id)) = action.filter(|_| !is_repeated) {
         written.audit_submission(who, (action, &team), &id, &source.name).await?;
     }
     Ok(result)

@@ -197,7 +197,7 @@ impl Accounts {
         if let Some(bound) = &settings.source {
             let found = sources::get(change, bound).await?;
             let found = found.ok_or_else(|| Denied::conflict("the machine of this join key was removed"))?;
-            // Of a host that an agent found in a page only the name is known. It is not the machine of the agent.
+            // A host that an agent found in a page has a name only. It is not the machine of the agent.
             if request.platform.is_none() && found.host.as_ref().is_some_and(|host| *host != request.host) {
                 return Err(Denied::conflict(format!(
                     "this join key is for the machine {:?} alone; found hosts need a key without --as",

@@ -318,6 +318,16 @@ fn cores_used(whole: &Whole, _: i64) -> (String, String, String) {
     (figures.cores_mean.map_or_else(|| "–".into(), number), reserved, peak)
 }
 
+/// GPU-hours of a run, and the GPUs that it held.
+fn gpu_hours(whole: &Whole, _: i64) -> (String, String, String) {
+    let figures = &whole.run.figures;
+    let gpus =
+        figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
+    let assumed = if figures.assumed { ", assumed" } else { "" };
+    let reserved = figures.reserved.gpus.map_or_else(String::new, |gpus| format!(", {gpus} reserved"));
+    (figure(figures.gpu_hours, ""), String::new(), gpus + assumed + &reserved)
+}
+
 /// True where a run held GPUs or had some reserved: without, figures of GPUs would all be empty.
 fn has_gpus(figures: &Figures) -> bool {
     figures.gpus.is_some_and(|gpus| gpus > 0.0) || figures.reserved.gpus.is_some_and(|gpus| gpus > 0)
@@ -358,12 +368,7 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 (rough_duration(w.run.lasted(now)), String::new(), format!("since {}{limit}", clock(w.run.began / 1_000)))
             })}
             <If when=known(has_gpus)>
-                {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
-                    let gpus = w.run.figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
-                    let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
-                    let reserved = w.run.figures.reserved.gpus.map_or_else(String::new, |gpus| format!(", {gpus} reserved"));
-                    (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed + &reserved)
-                })}
+                {tile("gpu_hours", fixed("GPU-hours"), gpu_hours)}
             </If>
             <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.run.figures.cost.is_some())))>
                 {tile("cost", fixed("Cost"), |w, _| {
