@@ -59,13 +59,11 @@ pub(in crate::http) async fn get(
     let now = app.live.clock.wall();
     let names = HiddenNames::from_asker(&app, &asker);
     // Filters would tell what a link hides about its run.
-    if let Some(name) = LINK_REFUSES.into_iter().find(|name| params.last(name).is_some()) {
-        if asker.linked().is_some() {
-            return Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                format!("a link does not filter runs by {name}; leave it out"),
-            ));
-        }
+    if let Some(name) = LINK_REFUSES.into_iter().find(|name| params.last(name).is_some())
+        && asker.linked().is_some()
+    {
+        let sentence = format!("a link does not filter runs by {name}; leave it out");
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     let wish = Wish { names, ..Wish::from_params(&params, now)? };
     let (from, to) = asker.within(now, 0, now)?;

@@ -135,6 +135,7 @@ pub fn RunsPage() -> impl IntoView {
         _ if limit.get() >= MAX_LISTED => String::new(),
         n => format!("{} more", thousands(n)),
     });
+    let is_loading = flag(move || known.with(Option::is_none) && wrong.with(String::is_empty));
     let page_more = Callback::new(move |()| limit.update(|n| *n = (*n + PAGE).min(MAX_LISTED)));
     view! {
         <main id="page" class="fleet runs-page">
@@ -156,6 +157,7 @@ pub fn RunsPage() -> impl IntoView {
                         ticks
                         sort
                     />
+                    <If when=is_loading><p class="below pad" role="status">"Loading runs…"</p></If>
                     <More words=left press=page_more/>
                     <If when=flag(move || more() > 0 && limit.get() >= MAX_LISTED)>
                         <p class="below pad">{text(move || format!("{} more: use the filter", thousands(more())))}</p>
@@ -184,10 +186,12 @@ fn lines(page: Page, runs: &[Listed], columns: &[&'static RunColumn], by: &str, 
 #[component]
 fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
     let page = expect_context::<Page>();
+    // Before the answer no number is known, also not zero.
     let of = move |states: &'static [RunState]| {
         known.with(|known| {
             let own = |(name, _): &&(String, usize)| states.iter().any(|state| state.name() == name);
-            known.as_ref().map_or(0, |known| known.states.iter().filter(own).map(|(_, n)| n).sum::<usize>())
+            let count = |known: &KnownRuns| known.states.iter().filter(own).map(|(_, n)| n).sum::<usize>();
+            known.as_ref().map(count).map_or_else(String::new, thousands)
         })
     };
     let chip = move |(words, glyph, states): (&'static str, char, &'static [RunState])| {
@@ -203,7 +207,7 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
         let class = states.first().map_or("", |state| shape(*state));
         view! {
             <button class="chip" data-do="state" data-states=names aria-pressed=pressed on:click=press>
-                <span class=class aria-hidden="true">{glyph.to_string()}</span>" "{words}" "<b>{text(move || thousands(of(states)))}</b>
+                <span class=class aria-hidden="true">{glyph.to_string()}</span>" "{words}" "<b>{text(move || of(states))}</b>
             </button>
         }
     };
@@ -222,7 +226,7 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
                     aria-pressed=text(move || page.view.with(|view| view.state.is_empty()).to_string())
                     on:click=move |_| page.step(|view| view.state.clear())
                 >
-                    "All "<b>{text(move || thousands(of(&RunState::ALL)))}</b>
+                    "All "<b>{text(move || of(&RunState::ALL))}</b>
                 </button>
                 {CHIPS.map(chip).collect_view()}
             </div>

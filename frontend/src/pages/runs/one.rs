@@ -237,6 +237,9 @@ pub fn OnePage(
     view! {
         <main id="page" class="fleet run-page" data-state=of(|w| w.run.state.name().to_string())>
             <p class="wrong" role="status">{text(move || wrong.get())}</p>
+            <If when=flag(move || !is_known.get() && wrong.with(String::is_empty))>
+                <p class="below pad" role="status">"Loading the run…"</p>
+            </If>
             <If when=is_known>
                 <Head whole again/>
                 <Strip whole/>
