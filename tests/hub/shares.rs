@@ -294,7 +294,9 @@ fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_
         assert_eq!(ask(&to_run, path).status, 403, "{path}");
     }
     // The samples of its time alone, though the run is older.
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let sources = mike("sources")["sources"].as_array().cloned().expect("machines");
+    let node = sources.iter().find(|source| source["name"] == "node-9").expect("it has joined");
+    let now = node["last"].as_f64().expect("a tick") as u64;
     let past = link(&hub, &format!("page=run&run=shown&from={}&to={}", now - 3, now - 1));
     let curves: Value = serde_json::from_str(&ask(&past, "runs/shown").body).expect("JSON");
     let from = curves["curves"]["from"].as_f64().unwrap_or_else(|| panic!("{curves}"));
