@@ -287,7 +287,7 @@ fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_
     let view: Value = serde_json::from_str(&view.body).unwrap_or_else(|_| panic!("{view:?}"));
     let of_view = opened(&hub, &json!({ "view": view["id"] }));
     assert_eq!(ask(&of_view, "sources").body.matches("\"key\"").count(), 1);
-    // What a link hides cannot be guessed.
+    // Filters do not tell what a link hides.
     for path in
         ["runs?user=zora", "runs?tag=x", "markers?run=secret", "markers?kernel=00000000-0000-4000-8000-000000000000"]
     {
