@@ -64,7 +64,7 @@ pub fn GpuTimeCard() -> impl IntoView {
     };
     let end = move || {
         view! {
-            <If when=flag(move || page.accounts.get() && access.team().is_some())>
+            <If when=flag(move || access.team().is_some())>
                 <button class="btn" data-do="gpu-time-limit" on:click=limit>"Monthly limit…"</button>
             </If>
             <Choice label="By" deed="gpu-time-by" options=options(&BY) is=by choose=Callback::new(move |value| by.set(value))/>
