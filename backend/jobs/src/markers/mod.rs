@@ -29,7 +29,7 @@ const PER_SECOND: f64 = 50.0;
 const RUN_PER_SECOND: f64 = 100.0;
 /// Markers per hour of one kernel or training job, or of all other senders.
 const PER_HOUR: f64 = 10_000.0;
-/// Markers per second of all requests together, and their burst: a request chooses its run freely.
+/// Markers per second of all requests to hubs together, and their burst: a request chooses its run freely.
 const REQUESTS_PER_SECOND: f64 = 100.0;
 const REQUESTS_BURST: f64 = 1_000.0;
 /// Restorations per second of the state of a kernel or a training job, and their burst: each reads all newest records.
