@@ -205,6 +205,10 @@ pub(crate) struct Marks {
     pub fabric: Option<i64>,
     pub heat: Share,
     pub brake: Share,
+    /// Bits of the newest reasons with a slowdown of the hardware.
+    pub brake_bits: u32,
+    /// Newest second in which its clocks were set to a lower limit.
+    pub set_clocks_at: u32,
     pub cap: Share,
     /// Its power limit is too low.
     pub cut: Hold,

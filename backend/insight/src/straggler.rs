@@ -7,6 +7,7 @@ use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
 use crate::finding::Draft;
 use crate::group::Group;
 use crate::hang::counter;
+use crate::hold::Share;
 use crate::host::Host;
 use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
@@ -60,6 +61,8 @@ const STRAYS: f64 = 0.03;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
+/// Share of the same window in which the driver reported the reason.
+const REASON_SHARE: f64 = 0.25;
 /// After this many seconds a deviation becomes usual.
 const USUAL_AFTER_S: i64 = 900;
 
@@ -653,18 +656,22 @@ fn channel_name(of: usize) -> &'static str {
     }
 }
 
-/// Reasons that the device itself shows for its slowness in a channel.
+/// Reasons that the device itself shows for its slowness in a channel. The driver's are those of the last minutes: in a
+/// checkpoint it reports none.
 fn reason(device: &Device, host: &Host, of: usize) -> Option<(String, Option<&'static str>)> {
-    let bits = device.recent(Sig::Throttle).map_or(0, |slot| slot.raw as u32);
+    let marks = &device.marks;
+    let lately = |reason: &Share| reason.held(REASON_SHARE, WINDOW);
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     Some(match () {
-        () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
-        () if bits & (8 | 128) != 0 => {
+        () if lately(&marks.heat) => ("thermal throttling".into(), next::of_rule("throttle.heat")),
+        () if lately(&marks.brake) => {
             (format!("the {} throttles it", crate::throttle::brake_name(device)), Some(next::POWER_BRAKE))
         }
         // Set clocks limit all GPUs of some sites, so they are a reason only where the clock itself is below the peers'.
-        () if of == CLOCK && bits & 2 != 0 => ("its clocks are set to a lower limit".into(), Some(next::CLOCKS_SET)),
+        () if of == CLOCK && host.newest - i64::from(marks.set_clocks_at) <= WINDOW => {
+            ("its clocks are set to a lower limit".into(), Some(next::CLOCKS_SET))
+        }
         () if lanes.is_some_and(|(now, most)| now < most) => {
             let (now, most) = lanes.unwrap_or_default();
             let words = format!("it has {} of {} PCIe lanes", whole(now), whole(most));

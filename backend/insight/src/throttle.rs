@@ -21,6 +21,7 @@ pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
 };
 
 /// Bits of the throttle reasons.
+const SET_CLOCKS: u32 = 2;
 const POWER_CAP: u32 = 4;
 const HARDWARE: u32 = 8;
 const HEAT: u32 = 32 | 64;
@@ -84,6 +85,9 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         false => is_hot(device),
     };
     device.marks.heat.step(now, step, hot);
+    if bits(device).is_some_and(|bits| bits & SET_CLOCKS != 0) && busy(device) {
+        device.marks.set_clocks_at = u32::try_from(now).unwrap_or_default();
+    }
     if hot == Some(true) {
         device.work.frozen = device.work.frozen.max(now + 2);
     }
@@ -245,6 +249,7 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     };
     device.marks.cap.step(now, step, capped);
     if brake == Some(true) {
+        device.marks.brake_bits = bits(device).unwrap_or_default();
         device.work.frozen = device.work.frozen.max(now + 2);
     }
     let (brake, cap) = (device.marks.brake, device.marks.cap);
@@ -325,7 +330,7 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
 
 /// The slowdown by the hardware that no heat explains: the power brake, unless the driver reports the slowdown alone.
 pub(crate) fn brake_name(device: &Device) -> &'static str {
-    let bits = device.slot(Sig::Throttle).raw as u32;
+    let bits = device.marks.brake_bits;
     if bits & HARDWARE != 0 && bits & BRAKE == 0 { "hardware slowdown" } else { "power brake" }
 }
 
