@@ -19,7 +19,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
-    let mut jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
+    let mut jobs = Jobs::new(&config, Some(source), folder.as_deref());
     let links = Links::new(&config, &live, source, &jobs.runs);
     let remote = remote_writer(&config, &live, None);
     let work = machine::sampling(&config, &live, source, &[], Some(machine::others(&config)));

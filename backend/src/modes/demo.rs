@@ -36,7 +36,7 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let theirs = live.clone();
     let archive = Archive::in_memory(live.clone());
     let (learned, history) = oneshot::channel();
-    let jobs = Jobs::new(&config, None);
+    let jobs = Jobs::new(&config, None, None);
     let links = Links::of_simulated(&config, &live, &jobs.runs).serve(None, serving.stop.clone());
     let served = Served { history: Some(history), ..Served::alone(live, Some(archive), jobs) };
     let work = move |told| {

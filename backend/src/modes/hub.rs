@@ -202,7 +202,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let others = bus.map(|bus| Others::new(bus, called(port), own, live.clone(), &accounts));
     let asked_others = others.clone().map(|others| others as Arc<dyn OtherHubs>);
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), asked_others, limits);
-    let jobs = Jobs::new(&config, source.map(|source| (source, folder.as_path())));
+    let jobs = Jobs::new(&config, source, Some(&folder));
     let (over, stop) = watch::channel(false);
     let asked = std::mem::replace(&mut serving.stop, stop);
     let cluster = match others {

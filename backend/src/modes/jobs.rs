@@ -38,8 +38,10 @@ type ReportInput = (RunSocket, mpsc::Receiver<ReportAsk>);
 type ReportInput = mpsc::Receiver<ReportAsk>;
 
 impl Jobs {
-    /// The jobs of all machines. Reports for `own` also come by this data folder.
-    pub fn new(config: &Config, own: Option<(SourceId, &Path)>) -> Self {
+    /// The jobs of all machines. `source` is this one, if it is measured. Reports for it also come by its data folder, if
+    /// there is one.
+    pub fn new(config: &Config, source: Option<SourceId>, folder: Option<&Path>) -> Self {
+        let own = source.zip(folder);
         let findings = Arc::<FindingRegistry>::default();
         let registry = findings.clone();
         let of_runs =
@@ -47,6 +49,7 @@ impl Jobs {
         let (reports, told) = own.and_then(|(_, folder)| open_reports(config, folder)).unzip();
         let markers = Arc::<Markers>::default();
         let parts = RunRegistryParts {
+            own: source,
             logs: own.map(|(source, folder)| RunLogs::open(folder, source)).unwrap_or_default(),
             findings: Some(Box::new(of_runs)),
             reports,

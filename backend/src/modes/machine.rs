@@ -115,7 +115,7 @@ pub(super) fn stream(
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
-    let jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
+    let jobs = Jobs::new(&config, Some(source), folder.as_deref());
     let links = Links::new(&config, &live, source, &jobs.runs).serve(None, serving.stop.clone());
     let work = sampling(&config, &live, source, &[], Some(others(&config)));
     let served = Served::alone(live, Some(archive), jobs);
@@ -139,7 +139,7 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
     let work = sampling(config, &live, source, &[], Some(others(config)));
-    serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
+    serve(config, Served::alone(live, Some(archive), Jobs::new(config, Some(source), None)), serving, work).await;
 }
 
 /// Other machines that an endpoint tells of. Each gets a source, and links of its own to hubs.

@@ -254,9 +254,9 @@ fn hang_questions(live: &Arc<Live>, jobs: &Jobs, hub: Option<&Hub>) -> HangQuest
     let (live, runs) = (live.clone(), jobs.runs.clone());
     let (ingest, runtime) = (hub.map(|hub| hub.ingest.clone()), tokio::runtime::Handle::current());
     let (to_live, to_runs, to_ingest, by_runtime) = (live.clone(), runs.clone(), ingest.clone(), runtime.clone());
-    let nccl: AskNccl = Arc::new(move |source| match ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {
-        Some(ingest) => runtime.block_on(ingest.nccl(source)).ok(),
-        None => runs.nccl(&live, source),
+    let nccl: AskNccl = Arc::new(move |source, gpus| match ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {
+        Some(ingest) => runtime.block_on(ingest.nccl(source, gpus.to_vec())).ok(),
+        None => runs.nccl(&live, source, gpus),
     });
     let stacks: AskStacks =
         Arc::new(move |source, gpus| match to_ingest.as_ref().filter(|ingest| ingest.has_agent(source)) {

@@ -12,5 +12,5 @@ pub async fn run(config: Config, recording: Recording, serving: Serving) {
     let (Some(recorded), simulated) = (recording.describe(), recording.simulated()) else { return };
     let store = recording::store(recording, &collectors::catalog());
     let live = Live::of_recording(store, random(), recorded, simulated);
-    serve(&config, Served::alone(live, None, Jobs::new(&config, None)), serving, idle).await;
+    serve(&config, Served::alone(live, None, Jobs::new(&config, None, None)), serving, idle).await;
 }

@@ -25,8 +25,8 @@ pub fn answer(live: &Live, source: SourceId, runs: &RunRegistry, what: Question)
             };
             fitting(table.map(|table| (*table).clone()).unwrap_or_default())
         }
-        Question::Nccl => {
-            runs.nccl(live, source).and_then(|report| serde_json::to_vec(&report).ok()).unwrap_or_default()
+        Question::Nccl { gpus } => {
+            runs.nccl(live, source, &gpus).and_then(|report| serde_json::to_vec(&report).ok()).unwrap_or_default()
         }
         Question::Stacks { gpus } => {
             let asked = Some(runs.request_stacks(live, source, &gpus)).filter(|runs| !runs.is_empty());

@@ -111,10 +111,13 @@ pub enum Question {
     /// agents skip it; see [`super::encode_hub`].
     #[serde(skip)]
     Lines(Box<LinesAsked>),
-    /// The ranks that a hanging job waits for, answered by a [`crate::nccl::NcclReport`] as JSON, or by nothing. It is a
-    /// separate message, too.
+    /// The ranks for which the job that holds these GPUs waits, answered by a [`crate::nccl::NcclReport`] as JSON, or by
+    /// nothing. It is a separate message, too.
     #[serde(skip)]
-    Nccl,
+    Nccl {
+        /// Numbers of the GPUs; empty: unknown.
+        gpus: Vec<u32>,
+    },
     /// A request for the stacks of the jobs that hold these GPUs, answered by the IDs of the runs that offer them, as JSON,
     /// or by nothing. The stacks become output of those runs. It is a separate message, too.
     #[serde(skip)]

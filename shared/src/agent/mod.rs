@@ -45,20 +45,20 @@ pub const LINES: u8 = 4;
 /// First byte of a [`FillDamage`].
 pub const DAMAGE: u8 = 5;
 
-/// First byte of a request for the answer of NCCL.
-pub const NCCL: u8 = 6;
-
 /// First byte of a [`Submission`](crate::submission::Submission).
 pub const SUBMISSION: u8 = 7;
 
 /// First byte of a request for stacks.
 pub const STACKS: u8 = 8;
 
+/// First byte of a request for the answer of NCCL. 6 was one about all jobs of a machine, and is skipped.
+pub const NCCL: u8 = 9;
+
 /// The bytes of a message of a hub.
 pub fn encode_hub(message: &HubMessage) -> Vec<u8> {
     match message {
         HubMessage::Ask { id, what: Question::Lines(asked) } => behind(LINES, &(id, asked)),
-        HubMessage::Ask { id, what: Question::Nccl } => behind(NCCL, id),
+        HubMessage::Ask { id, what: Question::Nccl { gpus } } => behind(NCCL, &(id, gpus)),
         HubMessage::Ask { id, what: Question::Stacks { gpus } } => behind(STACKS, &(id, gpus)),
         HubMessage::Ask { id, what: Question::Submission { shift, json } } => behind(SUBMISSION, &(id, shift, json)),
         message => encode(message),
@@ -161,7 +161,7 @@ pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
     match kind {
         CONTROL => read(rest).map(Some),
         LINES => read(rest).map(|(id, asked)| Some(HubMessage::Ask { id, what: Question::Lines(asked) })),
-        NCCL => read(rest).map(|id| Some(HubMessage::Ask { id, what: Question::Nccl })),
+        NCCL => read(rest).map(|(id, gpus)| Some(HubMessage::Ask { id, what: Question::Nccl { gpus } })),
         STACKS => read(rest).map(|(id, gpus)| Some(HubMessage::Ask { id, what: Question::Stacks { gpus } })),
         SUBMISSION => {
             read(rest).map(|(id, shift, json)| Some(HubMessage::Ask { id, what: Question::Submission { shift, json } }))

@@ -140,8 +140,9 @@ fn the_bytes_of_this_version_never_change() {
 #[test]
 fn what_another_version_adds_is_skipped() {
     assert_eq!(decode_agent(&[9, 1, 2]), Ok(FromAgent::Unknown));
-    assert_eq!(decode_hub(&[9, 1, 2]), Ok(None));
-    let asked = HubMessage::Ask { id: 300, what: Question::Nccl };
+    assert_eq!(decode_hub(&[99, 1, 2]), Ok(None));
+    assert_eq!(decode_hub(&[6, 1]), Ok(None), "an older hub asked NCCL about all jobs");
+    let asked = HubMessage::Ask { id: 300, what: Question::Nccl { gpus: vec![3] } };
     let bytes = encode_hub(&asked);
     assert_eq!((bytes[0], decode_hub(&bytes)), (NCCL, Ok(Some(asked))), "an older agent skips it");
     let asked = HubMessage::Ask { id: 301, what: Question::Stacks { gpus: vec![0, 511] } };

@@ -239,12 +239,12 @@ impl Ingest {
         lines(&answer.bytes, answer.shift, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
     }
 
-    /// The ranks that a hanging job of a linked machine waits for, as NCCL names them there.
+    /// The ranks for which the job that holds these GPUs of a linked machine waits, as NCCL names them there.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
-    pub async fn nccl(&self, source: SourceId) -> Result<NcclReport, NoAnswer> {
-        let answer = self.ask(source, Question::Nccl).await?;
+    pub async fn nccl(&self, source: SourceId, gpus: Vec<u32>) -> Result<NcclReport, NoAnswer> {
+        let answer = self.ask(source, Question::Nccl { gpus }).await?;
         let mut report: NcclReport = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
         report.ranks.truncate(MAX_RANKS);
         Ok(report)

@@ -47,6 +47,8 @@ pub struct RunRegistry {
     pub kept: KeptRuns,
     /// Changes of runs by people.
     pub edits: Arc<RunEdits>,
+    /// The source of this machine, if it has one.
+    pub(super) own: Option<SourceId>,
     /// Output of the runs of this machine.
     pub logs: RunLogs,
     /// Offers of launchers of this machine to take stacks.
@@ -64,6 +66,8 @@ pub struct RunRegistry {
 /// The parts of a run registry.
 #[derive(Default)]
 pub struct RunRegistryParts {
+    /// The source of this machine, if it has one.
+    pub own: Option<SourceId>,
     /// Output of the runs of this machine.
     pub logs: RunLogs,
     /// Returns the findings of a span.
@@ -183,10 +187,10 @@ fn is_called(parts: &[RunPart], id: &str) -> bool {
 
 impl RunRegistry {
     /// A registry that has read nothing yet.
-    pub fn new(RunRegistryParts { logs, findings, reports, markers, prices }: RunRegistryParts) -> Self {
+    pub fn new(RunRegistryParts { own, logs, findings, reports, markers, prices }: RunRegistryParts) -> Self {
         let edits = Arc::<RunEdits>::default();
         let kept = KeptRuns::new(edits.clone());
-        RunRegistry { kept, edits, logs, findings, reports, markers, prices, ..RunRegistry::default() }
+        RunRegistry { kept, edits, own, logs, findings, reports, markers, prices, ..RunRegistry::default() }
     }
 
     /// Findings and prices: a summary uses them besides records and samples.

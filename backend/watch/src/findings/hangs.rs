@@ -9,8 +9,8 @@ use shared::wire::SourceId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Asks NCCL on a machine which ranks its hanging job waits for. It blocks, for some seconds at most.
-pub type AskNccl = Arc<dyn Fn(SourceId) -> Option<NcclReport> + Send + Sync>;
+/// Asks NCCL on a machine for which ranks the job that holds these GPUs waits. It blocks, for some seconds at most.
+pub type AskNccl = Arc<dyn Fn(SourceId, &[u32]) -> Option<NcclReport> + Send + Sync>;
 
 /// Requests the stacks of the jobs on a machine that hold one of these GPUs. Returns the IDs of the runs whose output gets
 /// them. It blocks, for some seconds at most.
@@ -89,7 +89,7 @@ impl Hangs {
         let (id, answers) = (finding.id.clone(), self.answers.clone());
         self.open.insert(id.clone(), Hang { finding: finding.clone(), words: None });
         let asks = move || {
-            let report = machines.iter().take(MAX_MACHINES).find_map(|(machine, _)| (ask.nccl)(*machine));
+            let report = machines.iter().take(MAX_MACHINES).find_map(|(machine, gpus)| (ask.nccl)(*machine, gpus));
             let mut words = report.map_or_else(String::new, |report| report.words());
             if !words.is_empty() {
                 answers.lock().push((id.clone(), words.clone()));
@@ -148,7 +148,7 @@ mod tests {
     fn hangs(node: SourceId) -> (Hangs, Arc<Mutex<Vec<SourceId>>>) {
         let asked = Arc::<Mutex<Vec<SourceId>>>::default();
         let theirs = asked.clone();
-        let nccl: AskNccl = Arc::new(move |source| {
+        let nccl: AskNccl = Arc::new(move |source, _| {
             theirs.lock().push(source);
             let ranks = vec![NcclRank { rank: 5, process: None }];
             (source == node).then_some(NcclReport { communicator: 1, lack: NcclLack::Silent, ranks, further: 0 })
