@@ -13,6 +13,9 @@ const EVALUATION_MS: i64 = 34_000;
 const CHECKPOINTS_PER_EVALUATION: i64 = 5;
 /// Time after which a job's baseline is learned, milliseconds.
 const UNDER_WAY_MS: i64 = 30 * 60_000;
+
+/// One of this many runs falls.
+const FALLS_EVERY: i64 = 3;
 /// Time constants of the temperature: the core's, and that of memory and heat sink, milliseconds.
 const QUICK_COOLING_MS: f64 = 21_000.0;
 const SLOW_COOLING_MS: f64 = 55_000.0;
@@ -95,10 +98,18 @@ impl Job {
         Job { run, cycle, offset: (key.derive(3).unit(0) * run as f64) as i64 }
     }
 
-    /// The same job, shifted so that its run has gone on for a while at an instant.
+    /// The same job, shifted so that at an instant its run has gone on for a while, goes on for a while, and follows one
+    /// that fell: what a demo shows first does not depend on the hour.
     pub fn under_way(self, t: i64) -> Self {
-        let (_, age) = self.place(t);
-        Job { offset: self.offset + age - age.max(UNDER_WAY_MS), ..self }
+        let (run, age) = self.place(t);
+        let later = (1 - run).rem_euclid(FALLS_EVERY);
+        let shift = age - age.clamp(UNDER_WAY_MS, self.run - UNDER_WAY_MS);
+        Job { offset: self.offset + shift - later * self.run, ..self }
+    }
+
+    /// Whether the run of a number falls by an error of its own.
+    pub fn falls(&self, run: i64) -> bool {
+        run.rem_euclid(FALLS_EVERY) == 0
     }
 
     /// Number of the run at an instant.
@@ -201,8 +212,9 @@ mod tests {
         for seed in 0..4 {
             let job = Job::new(Key::new(seed));
             for t in (0..2 * job.run).step_by(60_977) {
-                let (before, own) = (job.place(t).1, job.under_way(t).place(t).1);
-                assert_eq!(own, before.max(UNDER_WAY_MS), "seed {seed}, {t}");
+                let (before, (run, own)) = (job.place(t).1, job.under_way(t).place(t));
+                assert_eq!(own, before.clamp(UNDER_WAY_MS, job.run - UNDER_WAY_MS), "seed {seed}, {t}");
+                assert!(job.falls(run - 1) && !job.falls(run), "seed {seed}, {t}: {run}");
             }
         }
     }

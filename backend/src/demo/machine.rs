@@ -51,6 +51,11 @@ impl Machine {
         }
     }
 
+    /// The same machine, whose run goes on at an instant, as [`Job::under_way`] says.
+    pub fn under_way(self, t: i64) -> Self {
+        Machine { job: self.job.under_way(t), ..self }
+    }
+
     /// Name among the sources.
     pub fn name(&self) -> String {
         format!("demo-{:02}", self.number + 1)

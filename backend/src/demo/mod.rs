@@ -2,10 +2,10 @@
 //! load tests.
 //!
 //! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the
-//! time alone. So their past is simulated too, and two runs agree at the same instants. Read `job.rs` (the job of a
-//! rack), then `drive.rs` and `machine.rs` (its state on one machine), `gpu.rs`, `host.rs` and `processes.rs` (the
-//! readings), then `fault.rs` (faults), `runs.rs` (records of launchers), `values.rs` (values of the job), `past.rs`
-//! (the history) and `pace.rs` (warnings when this machine is too slow).
+//! time, and the timetable of its job fits the start. So their past is simulated too. Read `job.rs` (the job of a rack),
+//! then `drive.rs` and `machine.rs` (its state on one machine), `gpu.rs`, `host.rs` and `processes.rs` (the readings),
+//! then `fault.rs` (faults), `runs.rs` (records of launchers), `values.rs` (values of the job), `past.rs` (the history)
+//! and `pace.rs` (warnings when this machine is too slow).
 //!
 //! It adds no metric of its own, and reads nothing of the machine that it runs on.
 
@@ -95,7 +95,7 @@ impl Demo {
     pub fn new(store: &mut Store, fleet: &Fleet, interval: i64, now: i64) -> Self {
         let ago = if fleet.fail == Some(Fail::Idle) { IDLE_AGO_MS } else { FAULT_AGO_MS };
         let feed = |number| {
-            let machine = Arc::new(Machine::new(fleet, number, now - ago));
+            let machine = Arc::new(Machine::new(fleet, number, now - ago).under_way(now));
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
             let (missing, connection_state) = machine.fault().and_then(|fault| fault.away(number)).unzip();
@@ -217,9 +217,7 @@ impl Demo {
                 let (rack, ..) = feed.machine.place();
                 live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", rack + 1))]);
             }
-            // A single machine has a job without a launcher: this is the first view of most users, and nothing
-            // separates its charts.
-            feed.told = if alone { i64::MAX } else { feed.machine.run_begin(now - self.back) - 1 };
+            feed.told = feed.machine.run_begin(now - self.back) - 1;
             feed.tell_runs(live, now);
             feed.connection_state
                 .iter()

@@ -14,9 +14,6 @@ const BETWEEN_RUNS_MS: i64 = 1_000;
 const RANKS_END_MS: i64 = 1_500;
 const LAUNCHERS_END_MS: i64 = 2_000;
 
-/// One of this many runs falls.
-const FALLS_EVERY: i64 = 3;
-
 /// A record of a machine.
 pub(super) struct RunRecord {
     /// Time of the event, milliseconds since the Unix epoch.
@@ -75,7 +72,8 @@ impl Machine {
     /// one rank.
     fn falls(&self, run: i64) -> Option<Fall> {
         let gpu = run.rem_euclid(i64::from(self.gpus().max(1))) as u32;
-        (run.rem_euclid(FALLS_EVERY) == 0)
+        self.job()
+            .falls(run)
             .then(|| (gpu, How { exit: Some(1), failure: Some(FailureClass::Exception), ..How::default() }))
     }
 

@@ -19,8 +19,8 @@ impl Machine {
     /// Writes the values that the ranks of this machine log at an instant. Only the first rack logs: its machines are
     /// those on which people look at a run.
     pub(super) fn log(&self, drive: &Drive, out: &mut Out) {
-        let (rack, node, nodes) = self.place();
-        if rack != 0 || nodes < 2 || drive.phase != Phase::Train || drive.hung {
+        let (rack, node, _) = self.place();
+        if rack != 0 || drive.phase != Phase::Train || drive.hung {
             return;
         }
         let fallen = (LAST_LOSS - FIRST_LOSS) * (1.0 - (-(drive.age as f64) / LOSS_FALL_MS).exp());
@@ -70,6 +70,7 @@ mod tests {
         let early = (0..).map(|n| logged(&machine, begin + n * 1_000)).find(|all| !all.is_empty()).expect("it trains");
         assert!(loss(&early) > 8.0 && loss(&now) > LAST_LOSS * 0.9, "{early:?} {now:?}");
         assert_eq!(logged(&Machine::new(&fleet(2, 9, None, 1), 8, 0), t), [], "the second rack");
-        assert_eq!(logged(&Machine::new(&fleet(2, 1, None, 1), 0, 0), t), [], "a machine alone has no run");
+        let alone = Machine::new(&fleet(2, 1, None, 1), 0, 0);
+        assert_eq!(logged(&alone, training(&alone, 120_000)).len(), 6, "a machine alone has a run, too");
     }
 }
