@@ -15,6 +15,7 @@ mod cpu;
 mod deny;
 mod dist;
 mod exec;
+mod failures;
 mod flaky;
 mod fuzz;
 mod insight;

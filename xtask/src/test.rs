@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::book;
 use crate::deny;
 use crate::exec::{Cmd, cargo, cmd, find};
+use crate::failures::Failures;
 use crate::flaky;
 use crate::insight;
 use crate::left;
@@ -65,10 +66,11 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet"]).args(NATIVE).arg("--all-targets").run());
     check(&mut steps, "how often findings are right", insight::quick);
-    let mut repeated = Repeated::default();
-    all_tests(&mut steps, &others, &mut repeated);
+    let mut outcomes = TestOutcomes::default();
+    all_tests(&mut steps, &others, &mut outcomes);
     let finished = steps.finish();
-    repeated.tell();
+    outcomes.failures.tell();
+    outcomes.repeated.tell();
     Ok(finished?)
 }
 
@@ -102,27 +104,27 @@ impl Others {
 
 /// Runs all tests. Tests with a name that begins with `with_` need prerequisites. They are ignored and counted, unless
 /// the prerequisite is there.
-fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
+fn all_tests(steps: &mut Steps, others: &Others, outcomes: &mut TestOutcomes) {
     let plain = || tests(others).args(ALL);
     let waiting = || plain().env("RUST_TEST_THREADS", many_threads());
-    check_tests(steps, repeated, "unit and integration tests", waiting, &["--skip", "browser::"]);
+    check_tests(steps, outcomes, "unit and integration tests", waiting, &["--skip", "browser::"]);
     let mut needs = others.programs.tests.clone();
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
-        check_tests(steps, repeated, "tests that need more", || waiting().arg("--ignored"), &needs);
+        check_tests(steps, outcomes, "tests that need more", || waiting().arg("--ignored"), &needs);
     }
-    check_tests(steps, repeated, "browser tests", plain, &["browser::"]);
+    check_tests(steps, outcomes, "browser tests", plain, &["browser::"]);
     if let Some(axe) = &others.axe {
         let tests = || plain().arg("--ignored").env("WATCHGLASS_AXE", axe);
-        check_tests(steps, repeated, "axe on the page", tests, &["with_axe_"]);
+        check_tests(steps, outcomes, "axe on the page", tests, &["with_axe_"]);
     }
     if let Some(schemathesis) = &others.schemathesis {
         let tests = || plain().arg("--ignored").env("WATCHGLASS_SCHEMATHESIS", schemathesis);
-        check_tests(steps, repeated, "schemathesis on the API", tests, &["with_schemathesis_"]);
+        check_tests(steps, outcomes, "schemathesis on the API", tests, &["with_schemathesis_"]);
     }
     if let Some(helm) = &others.helm {
         let tests = || plain().arg("--ignored").env("WATCHGLASS_HELM", helm);
-        check_tests(steps, repeated, "the chart by Helm", tests, &["with_helm_"]);
+        check_tests(steps, outcomes, "the chart by Helm", tests, &["with_helm_"]);
     }
     let nginx = others.programs.tests.contains(&"with_nginx_");
     for (name, jupyter) in [("beside JupyterLab", &others.jupyter), ("beside the oldest JupyterLab 4", &others.oldest)]
@@ -132,7 +134,7 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
                 let tests = plain().arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
                 if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
             };
-            check_tests(steps, repeated, name, tests, &["with_jupyter_"]);
+            check_tests(steps, outcomes, name, tests, &["with_jupyter_"]);
         }
     }
     if let Some(python) = setup::python() {
@@ -143,7 +145,7 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
             // An interpreter (3.11.7, with IPython) was seen to crash by itself. That is not a failure of our tests.
             run().or_else(|reason| match reason.contains("signal: 11") {
                 true => {
-                    repeated.0.push(format!("tests of the Python package ({reason})"));
+                    outcomes.repeated.0.push(format!("tests of the Python package ({reason})"));
                     run()
                 }
                 false => Err(reason),
@@ -180,6 +182,13 @@ fn has_memory_cgroups() -> bool {
     made && std::fs::remove_dir(&group).is_ok() && limited
 }
 
+/// Outcomes of tests that are printed after the table of steps.
+#[derive(Default)]
+struct TestOutcomes {
+    failures: Failures,
+    repeated: Repeated,
+}
+
 /// The tests that were run twice.
 #[derive(Default)]
 struct Repeated(Vec<String>);
@@ -195,12 +204,22 @@ impl Repeated {
 
 /// Runs the tests that `selection` names. If only tests in `tests/flaky.txt` failed, they run once more, alone, and the
 /// second result counts.
-fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
+fn check_tests(
+    steps: &mut Steps,
+    outcomes: &mut TestOutcomes,
+    name: &str,
+    command: impl Fn() -> Cmd,
+    selection: &[&str],
+) {
     eprintln!("[{name}]");
     let _ = steps.step(name, || {
         let passed = || Ok(Done::Now("passed".to_owned()));
         let mut failed = Vec::new();
-        let Err(reason) = command().args(selection).run_read(|line| failed.extend(failed_test(line))) else {
+        let mut read = |line: &str| {
+            failed.extend(failed_test(line));
+            outcomes.failures.read(line);
+        };
+        let Err(reason) = command().args(selection).run_read(&mut read) else {
             return passed();
         };
         let may_fail = flaky::list()?;
@@ -211,7 +230,7 @@ fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: 
         let mut passed_alone = 0;
         let again = alone.run_read(|line| passed_alone += usize::from(has_passed(line)));
         let outcome = if again.is_ok() && passed_alone == failed.len() { "passed" } else { "failed" };
-        repeated.0.extend(failed.iter().map(|test| format!("{test} ({outcome})")));
+        outcomes.repeated.0.extend(failed.iter().map(|test| format!("{test} ({outcome})")));
         if outcome == "passed" { passed() } else { Err(reason) }
     });
 }
