@@ -2,8 +2,8 @@
 //! a scenario, and a clock that runs faster. Both servers watch the same GPUs.
 //!
 //! Each fault begins after some minutes of work, so nothing is known of the machine from before. Faults of the simulated
-//! fleets of `watchglass demo` are in [`super::findings`], and silent machines of a hub in [`super::hub`]. Disks, memory
-//! and ports of the machine itself cannot be replaced below the binary: their rules have unit tests.
+//! fleets of `watchglass demo` are in [`super::findings`], silent machines of a hub in [`super::hub`], and faults of jobs,
+//! memory, network and ports in [`super::first_machine_findings`].
 
 #![cfg(target_os = "linux")]
 

@@ -23,6 +23,7 @@ mod export;
 mod files;
 mod findings;
 mod first_findings;
+mod first_machine_findings;
 mod first_wave;
 mod forge;
 mod guard;
