@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{free_port, watchglass};
-use watchglass_tests::waiting::{until, until_or};
+use watchglass_tests::waiting::{MAX_WAIT, until, until_or};
 
 /// A machine of the hub with its GPUs and its ranks of the job.
 struct Node {
@@ -40,9 +40,10 @@ impl Node {
 
     /// Starts the ranks of this machine. NCCL answers on the port.
     fn begin(&mut self, clock: &FakeClock, ranks: std::ops::Range<u64>, world: u64, port: u16) {
-        let mut job = watchglass(["run", "--id", "hung", "--data-dir"]);
+        let mut job = watchglass(["run", "--data-dir"]);
         job.arg(&self.folder).args(["--", "sh", "-c", &script(ranks)]).envs(clock.environment());
-        job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        // A launcher on several machines gives all of them the ID.
+        job.env("WATCHGLASS_RUN_ID", "hung").env_remove("WATCHGLASS_SOCKET");
         job.env("WORLD_SIZE", world.to_string()).env("NCCL_RAS_ADDR", format!("localhost:{port}"));
         self.job = Some(RunningJob::start(job));
     }
@@ -77,12 +78,14 @@ fn names_the_rank(machines: u64) {
             until("a sample of this step", || asked(&path).to_string().contains(&watts).then_some(()));
         }
         if pids.is_empty() {
-            pids = until("its ranks", || {
-                ranks(&asked("/api/v1/runs/hung"), world).or_else(|| {
+            let run = || asked("/api/v1/runs/hung");
+            let its_ranks = || {
+                ranks(&run(), world).or_else(|| {
                     clock.pass(1_000);
                     None
                 })
-            });
+            };
+            pids = until_or(MAX_WAIT, its_ranks, || format!("its ranks: {} {}", asked("/api/v1/runs"), run()));
         }
         hang().is_some()
     });
@@ -101,4 +104,9 @@ fn names_the_rank(machines: u64) {
 #[test]
 fn a_hub_names_the_rank_that_a_job_on_an_agents_machine_waits_for() {
     names_the_rank(1);
+}
+
+#[test]
+fn a_hub_names_the_rank_that_a_job_across_two_machines_waits_for() {
+    names_the_rank(2);
 }
