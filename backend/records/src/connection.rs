@@ -83,12 +83,14 @@ impl Change {
         tokio::spawn(async move {
             let mut held = on.0;
             let marked = match &mut held {
-                Held::PostgresChange(change) => generation::mark(change).await,
-                _ => Ok(()),
+                Held::PostgresChange(change) => generation::mark(change).await.map(Some),
+                _ => Ok(None),
             };
             let written = match marked {
-                Ok(()) => commit(held).await,
-                failed => failed,
+                Ok(marked) => {
+                    commit(held).await.inspect(|()| marked.into_iter().for_each(|mark| rises.has_marked(mark)))
+                }
+                Err(failed) => Err(failed),
             };
             rises.rise();
             if done.send(written).is_err() {

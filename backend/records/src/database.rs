@@ -125,7 +125,7 @@ impl Records {
     }
 
     /// Checks whether others have changed anything since the previous check; then the generation has risen. Others are
-    /// other programs, and changes of this one whose caller was dropped; on PostgreSQL all changes count.
+    /// other programs, and changes of this one whose caller was dropped.
     ///
     /// # Errors
     /// Unknown: the database does not answer, or the changes before take longer than 10 s.

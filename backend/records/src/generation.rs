@@ -1,5 +1,8 @@
 //! Cached reads are valid until something is written: by this program, which counts its changes, or by another one,
 //! which is detected by polling.
+//!
+//! On PostgreSQL each change has a mark in a row, and has the mark before it, too. So this program's own changes do not
+//! count as another's: a cached read outlives a database that goes away just after a change.
 
 use crate::Error;
 use parking_lot::Mutex;
@@ -43,6 +46,15 @@ impl Generation {
         self.0.connection.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// A change of this program has replaced the mark `before` by `own` on the server. If nothing else has changed since
+    /// the last check, the next one expects this mark.
+    pub(crate) fn has_marked(&self, Marked { before, own }: Marked) {
+        let mut said = self.0.said.lock();
+        if let Some((_, said)) = said.as_mut().filter(|(_, said)| *said == before) {
+            *said = own;
+        }
+    }
+
     /// Whether the database's answer differs from the previous one.
     pub(crate) fn has_risen(&self, said: String) -> bool {
         let said = Some((self.0.connection.load(Ordering::Acquire), said));
@@ -61,15 +73,23 @@ pub(crate) async fn of_file(on: &mut SqliteConnection) -> Result<String, Error> 
     Ok(version.to_string())
 }
 
-/// Marks the transaction as a change.
-pub(crate) async fn mark(on: &mut PgConnection) -> Result<(), Error> {
-    let mark = "INSERT INTO meta (key, value) VALUES ('changed', pg_current_xact_id()::text)
-                ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value";
-    sqlx::query(mark).execute(on).await?;
-    Ok(())
+/// The mark of a transaction, and the mark of the change before it.
+#[derive(Debug)]
+pub(crate) struct Marked {
+    before: String,
+    own: String,
 }
 
-/// The number of the newest change that is visible; changes of this program are among them.
+/// Marks the transaction as a change. Changes are made one after the other, so none is between it and the one before.
+pub(crate) async fn mark(on: &mut PgConnection) -> Result<Marked, Error> {
+    let before = of_server(on).await?;
+    let mark = "INSERT INTO meta (key, value) VALUES ('changed', pg_current_xact_id()::text)
+                ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value RETURNING value";
+    let own = sqlx::query_scalar(mark).fetch_one(on).await?;
+    Ok(Marked { before, own })
+}
+
+/// The mark of the newest change that is visible.
 pub(crate) async fn of_server(on: &mut PgConnection) -> Result<String, Error> {
     let number: Option<String> =
         sqlx::query_scalar("SELECT value FROM meta WHERE key = 'changed'").fetch_optional(on).await?;

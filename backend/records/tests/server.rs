@@ -46,6 +46,41 @@ async fn with_postgresql_a_newer_schema_is_refused_and_a_known_one_is_opened_by_
 
 #[tokio::test]
 #[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_only_what_others_changed_makes_cached_reads_stale() {
+    let postgresql = Postgresql::start();
+    let password = shared::secret::Secret::new(postgresql.password());
+    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
+    let (one, other) =
+        (Records::connect(&server).await.expect("it opens"), Records::connect(&server).await.expect("it"));
+    let put = async |records: &Records, value: &str| {
+        let mut on = change(records).await;
+        meta::put(&mut on, "instance", value).await.unwrap();
+        on.commit().await.expect("it is written");
+    };
+    put(&one, "a").await;
+    one.check_changes().await.expect("an answer");
+    // A check right after an own change finds nothing new: a read between them outlives a database that goes away.
+    for value in ["b", "c"] {
+        put(&one, value).await;
+        let generation = one.generation();
+        assert!(!one.check_changes().await.expect("an answer"), "{value}: its own change");
+        assert_eq!(one.generation(), generation, "{value}");
+    }
+    // Another one's change is seen, also if an own one follows before the check.
+    for own in [false, true] {
+        put(&other, "d").await;
+        if own {
+            put(&one, "e").await;
+        }
+        let generation = one.generation();
+        assert!(one.check_changes().await.expect("an answer"), "another's change, own after it: {own}");
+        assert!(one.generation() > generation);
+        assert!(!one.check_changes().await.expect("an answer"));
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs Debian's PostgreSQL 15"]
 async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_database() {
     let postgresql = Postgresql::start();
     let password = shared::secret::Secret::new(postgresql.password());
