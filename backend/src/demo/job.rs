@@ -99,11 +99,16 @@ impl Job {
     }
 
     /// The same job, shifted so that at an instant its run has gone on for a while, goes on for a while, and follows one
-    /// that fell: what a demo shows first does not depend on the hour.
+    /// that fell: what a demo shows first does not depend on the hour. The shift is the same at near instants, so that two
+    /// demos that are started together agree.
     pub fn under_way(self, t: i64) -> Self {
         let (run, age) = self.place(t);
         let later = (1 - run).rem_euclid(FALLS_EVERY);
-        let shift = age - age.clamp(UNDER_WAY_MS, self.run - UNDER_WAY_MS);
+        let shift = match age {
+            ..UNDER_WAY_MS => -UNDER_WAY_MS,
+            age if age > self.run - UNDER_WAY_MS => UNDER_WAY_MS,
+            _ => 0,
+        };
         Job { offset: self.offset + shift - later * self.run, ..self }
     }
 
@@ -212,9 +217,13 @@ mod tests {
         for seed in 0..4 {
             let job = Job::new(Key::new(seed));
             for t in (0..2 * job.run).step_by(60_977) {
-                let (before, (run, own)) = (job.place(t).1, job.under_way(t).place(t));
-                assert_eq!(own, before.clamp(UNDER_WAY_MS, job.run - UNDER_WAY_MS), "seed {seed}, {t}");
+                let (run, age) = job.under_way(t).place(t);
+                assert!((UNDER_WAY_MS..=job.run - UNDER_WAY_MS).contains(&age), "seed {seed}, {t}: {age}");
                 assert!(job.falls(run - 1) && !job.falls(run), "seed {seed}, {t}: {run}");
+                // A fault a while ago, and the start itself: the second shift changes nothing.
+                let earlier = job.under_way(t - UNDER_WAY_MS / 10);
+                let again = earlier.under_way(t).place(t);
+                assert!((UNDER_WAY_MS..=job.run - UNDER_WAY_MS).contains(&again.1), "seed {seed}, {t}: {again:?}");
             }
         }
     }
