@@ -105,13 +105,17 @@ fn scenario(step: u64) -> String {
     json!({ "driver_version": "590.48.01", "gpus": gpus, "faults": faults, "xids": xids }).to_string()
 }
 
-/// A job of `watchglass run`, which ends with the test.
+/// A job, of `watchglass run` for example, which ends with the test.
 pub struct RunningJob(Child);
 
 impl RunningJob {
     /// Starts it without output.
     pub fn start(mut job: Command) -> RunningJob {
         RunningJob(job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
     }
 }
 

@@ -45,6 +45,10 @@ pub const RANK_THAT_LACKS: &str =
 
 /// Starts a server that answers as NCCL does; returns its port.
 pub fn nccl() -> u16 {
+    nccl_of(ANSWER.to_string())
+}
+
+fn nccl_of(status: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
@@ -54,10 +58,10 @@ pub fn nccl() -> u16 {
                 let answer = match line.as_str() {
                     "CLIENT PROTOCOL 2" => "SERVER PROTOCOL 2\n",
                     "TIMEOUT 2" => "OK\n",
-                    "VERBOSE STATUS" => ANSWER,
+                    "VERBOSE STATUS" => &status,
                     _ => "ERROR: unknown command\n",
                 };
-                if stream.write_all(answer.as_bytes()).is_err() || answer == ANSWER {
+                if stream.write_all(answer.as_bytes()).is_err() || answer == status {
                     break;
                 }
             }
@@ -87,22 +91,27 @@ fn py_spy(folder: &Path) -> String {
     path.to_str().expect("a plain path").into()
 }
 
+/// A GPU at a step with its rank's process. Its job hangs after some minutes of work, or works on.
+fn one(number: u64, step: u64, pid: Option<&u64>, hangs: bool) -> Value {
+    let (utilization, activity, milliwatts) = match step {
+        ..OFF_STEPS => (0, 0, 70_000),
+        // Kernels that wait for another rank are busy, and need little power.
+        WORK_STEPS.. if hangs => (100, 0, 190_000),
+        _ => (98, 45, 600_000 + (step * 37 + number * 13) % 9 * 1_000),
+    };
+    let mut gpu = gpu(number, (utilization, activity), milliwatts + if number == 0 { step } else { 0 });
+    if let Some(pid) = pid {
+        gpu["processes"] = json!([{ "pid": pid, "type": "C", "used_gpu_memory": 60_u64 << 30 }]);
+    }
+    gpu
+}
+
 /// The GPUs at a step, each with its rank's process.
 pub fn scenario(step: u64, pids: &[u64]) -> String {
-    let one = |number: u64| {
-        let (utilization, activity, milliwatts) = match step {
-            ..OFF_STEPS => (0, 0, 70_000),
-            OFF_STEPS..WORK_STEPS => (98, 45, 600_000 + (step * 37 + number * 13) % 9 * 1_000),
-            // Kernels that wait for another rank are busy, and need little power.
-            _ => (100, 0, 190_000),
-        };
-        let mut gpu = gpu(number, (utilization, activity), milliwatts + if number == 0 { step } else { 0 });
-        if let Some(pid) = pids.get(number as usize) {
-            gpu["processes"] = json!([{ "pid": pid, "type": "C", "used_gpu_memory": 60_u64 << 30 }]);
-        }
-        gpu
-    };
-    let gpus: Vec<Value> = (0..RANKS).map(one).collect();
+    of_gpus((0..RANKS).map(|number| one(number, step, pids.get(number as usize), true)).collect())
+}
+
+fn of_gpus(gpus: Vec<Value>) -> String {
     json!({ "driver_version": "590.48.01", "gpus": gpus }).to_string()
 }
 
@@ -196,4 +205,51 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
     );
     let calls = std::fs::read_to_string(folder.path().join("calls")).expect("it was called");
     assert_eq!(calls.lines().count() as u64, RANKS, "once for each rank: {calls}");
+}
+
+/// Starts the ranks of a job without a launcher. NCCL answers on the port. Returns the job and the PIDs of its ranks.
+fn start_ranks(port: u16) -> (RunningJob, Vec<u64>) {
+    let mut job = std::process::Command::new("sh");
+    job.args(["-c", &script(0..RANKS)]).env("NCCL_RAS_ADDR", format!("localhost:{port}"));
+    let job = RunningJob::start(job);
+    let children = format!("/proc/{0}/task/{0}/children", job.pid());
+    let pids = until("its ranks", || {
+        let pids: Vec<u64> =
+            std::fs::read_to_string(&children).ok()?.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        (pids.len() as u64 == RANKS).then_some(pids)
+    });
+    (job, pids)
+}
+
+#[test]
+fn of_two_jobs_the_one_that_hangs_is_asked_also_in_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(folder.path());
+    let (hung, works) =
+        (start_ranks(nccl()), start_ranks(nccl_of(ANSWER.replace("Rank 1 -- GPU 1", "Rank 2 -- GPU 2"))));
+    let at = |step: u64| {
+        let first = hung.1.iter().enumerate().map(|(at, pid)| one(at as u64, step, Some(pid), true));
+        // The second job began later.
+        let late = step.saturating_sub(2 * OFF_STEPS);
+        let second = works.1.iter().enumerate().map(|(at, pid)| one(RANKS + at as u64, late, Some(pid), false));
+        of_gpus(first.chain(second).collect())
+    };
+    let fake = Fake::new(&at(0));
+    let config = folder.path().join("watchglass.toml").to_str().expect("a plain path").to_string();
+    let library = fake.library().to_str().expect("a plain path");
+    std::fs::write(&config, format!("[collectors.nvidia]\nlibrary = {library:?}\n")).expect("a file");
+    let mut command =
+        watchglass(["--collectors", "cpu,processes,nvidia", "--interval", "5s", "--port", "0", "--config", &config]);
+    command.arg("--memory").envs(clock.environment());
+    let server = Server::start_command(command);
+    let hang = || asked(&server, "/api/v1/findings?kind=hang")["findings"].get(0).cloned();
+    let found = (1..MAX_STEPS).any(|step| {
+        fake.publish(&at(step));
+        clock.pass(5_000);
+        wait_for_power(&server, power(step));
+        hang().is_some()
+    });
+    assert!(found, "{}", asked(&server, "/api/v1/findings"));
+    let said = || hang().and_then(|one| one["sentence"].as_str().map(String::from)).unwrap_or_default();
+    until_or(NAMED_WITHIN, || said().contains(RANK_THAT_LACKS).then_some(()), said);
 }
