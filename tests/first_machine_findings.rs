@@ -190,7 +190,7 @@ impl Watching {
 }
 
 /// The power of the first GPU of a scenario, mW.
-fn told(scenario: &str) -> u64 {
+fn power_of(scenario: &str) -> u64 {
     let scenario: Value = serde_json::from_str(scenario).expect("JSON");
     scenario["gpus"][0]["power_mw"].as_u64().expect("a number")
 }
@@ -226,7 +226,7 @@ fn each_fault_of_a_job_and_of_its_machine_is_found_after_a_first_start_in_a_fold
         let scenarios: Vec<String> = machines.iter().map(|(_, make, _)| make(step)).collect();
         fakes.iter().zip(&scenarios).for_each(|(fake, scenario)| fake.publish(scenario));
         clock.pass(STEP_MS);
-        servers.iter_mut().for_each(|(at, one)| one.follow(told(&scenarios[*at])));
+        servers.iter_mut().for_each(|(at, one)| one.follow(power_of(&scenarios[*at])));
         if servers.iter().all(|(_, one)| one.is_done()) {
             break;
         }

@@ -160,11 +160,11 @@ impl Marker {
         }
     }
 
-    /// Key by which repeated markers are detected.
+    /// Key by which repeated markers are detected: two people may choose the same ID.
     pub fn key(&self) -> Option<u64> {
         let id = self.id.as_ref()?;
         let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
+        (id, &self.sent_by).hash(&mut hasher);
         Some(hasher.finish())
     }
 
