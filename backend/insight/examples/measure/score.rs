@@ -108,7 +108,9 @@ fn explains(label: &Label, found: &JudgedFinding, world: &World) -> bool {
     let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
     let around = if label.around.is_empty() { &label.places } else { &label.around };
     let suffers = || shares(&finding.subject, around, world) || shares(&finding.affects, around, world);
-    (own && within(120.0) && shares(&finding.subject, &label.places, world))
+    // Rare samples show an end later.
+    let step = world.hosts.iter().map(|host| host.eyes.interval).fold(0.0, f64::max);
+    (own && within(f64::max(120.0, 6.0 * step)) && shares(&finding.subject, &label.places, world))
         || (brings(label.kind).contains(&finding.kind.as_str()) && within(300.0) && suffers())
 }
 
