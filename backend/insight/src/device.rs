@@ -604,6 +604,11 @@ impl Device {
         self.marks.cap.held(0.3, 60) || self.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit)
     }
 
+    /// Whether its present process holds memory, and has not worked yet.
+    pub fn is_starting(&self) -> bool {
+        self.work.worked == 0 && !self.is_free() && self.memory_share().is_some_and(|share| share > 2.0)
+    }
+
     /// Whether its memory is free, so that no job is on it.
     pub fn is_free(&self) -> bool {
         self.work.free.held(0)

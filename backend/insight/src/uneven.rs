@@ -35,11 +35,12 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// The clock of a working member, MHz, unless another rule explains a lower clock.
-fn clock(device: &Device) -> Option<f64> {
+/// The clock of a working member, MHz, and whether nothing else explains that it is low. The power limit only lowers
+/// clocks: one that is not at it, and below peers that are, is slower still.
+fn clock(device: &Device) -> Option<(f64, bool)> {
     let clock =
         device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;
-    (!device.is_capped()).then_some(clock.minute)
+    Some((clock.minute, !device.is_capped()))
 }
 
 fn group(scene: &mut Scene, group: &Group) {
@@ -53,13 +54,14 @@ fn group(scene: &mut Scene, group: &Group) {
     if members.iter().flatten().any(|(other, _)| *other != model) {
         return;
     }
-    let clocks: Vec<Option<f64>> = members.iter().map(|member| member.and_then(|(_, clock)| clock)).collect();
-    let known = Ordered::new(clocks.iter().flatten().copied());
+    let clocks: Vec<Option<(f64, bool)>> = members.iter().map(|member| member.and_then(|(_, clock)| clock)).collect();
+    let known = Ordered::new(clocks.iter().flatten().map(|(clock, _)| *clock));
     let enough = known.len() >= 3 && known.len() * 5 >= 4 * clocks.len();
     let told = ["throttle", "straggler", "hang"].iter().any(|kind| scene.ledger.has_in_group(kind, group.id));
     for (member, own) in clocks.into_iter().enumerate() {
         let (source, position) = group.members[member];
-        let ratio = own.and_then(|own| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
+        let own = own.filter(|(_, is_free)| *is_free);
+        let ratio = own.and_then(|(own, _)| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
         let key = scene.key("uneven", source, position);
         let open = scene.ledger.is_open(&key);
         let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) else {

@@ -1366,7 +1366,11 @@ impl Maker {
     fn split_hang(&mut self) {
         let job = self.halves();
         self.stop(job, Kind::Spin);
-        // Two jobs that begin at once look like one where neither runs nor processes are known.
+        self.only_if_told_apart();
+    }
+
+    /// Two jobs that begin at once look like one where neither runs nor processes are known.
+    fn only_if_told_apart(&mut self) {
         let known = self.world.told_jobs || self.eyes.processes;
         self.world.labels.iter_mut().for_each(|label| label.optional |= !known);
     }
@@ -1374,6 +1378,7 @@ impl Maker {
     fn split_straggler(&mut self) {
         let job = self.halves();
         self.slow_member(job, false);
+        self.only_if_told_apart();
     }
 
     /// A GPU is reset after a crash, and its clock stays low.
