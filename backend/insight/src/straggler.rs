@@ -248,14 +248,14 @@ fn below_level(device: &Device, of: usize, floor: f64) -> bool {
 
 /// Whether most members do less than usual. Where half of them go on, they are of another job, or wait for nobody.
 fn all_wait(group: &Group, hosts: &Hosts, stands: &[Option<Stand>], pace: Option<(f64, Sig)>) -> bool {
-    let Some((pace, _)) = pace.filter(|(pace, _)| *pace < 1.0) else { return true };
+    let Some((pace, _)) = pace else { return true };
     let does = |((source, at), stand): (&(Source, usize), &Option<Stand>)| {
         let (stand, device) = (stand.as_ref()?, hosts.get(source)?.devices.get(*at)?);
         let of = [WORK, TRAFFIC, POWER].into_iter().find(|of| stand.ratio[*of].is_some())?;
         Some(stand.own[of] / device.level_of(of, group.marks.work)?)
     };
     let all: Vec<f64> = group.members.iter().zip(stands).filter_map(does).collect();
-    let wait = all.iter().filter(|part| **part <= 1.0 - WAITING_SHARE * (1.0 - pace)).count();
+    let wait = all.iter().filter(|part| **part <= 1.0 - WAITING_SHARE * (1.0 - pace).max(0.0)).count();
     // One of them does not wait.
     wait >= (all.len().saturating_sub(1) * 3).div_ceil(4)
 }

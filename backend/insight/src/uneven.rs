@@ -17,6 +17,9 @@ pub(crate) static DETECTOR: DetectorEntry =
 /// Minimum distance of its clock below its peers', a share; and the share of theirs above which the note ends.
 const MIN_CLOCK_DROP: f64 = 0.06;
 const END_SHARE: f64 = 0.97;
+/// Minimum utilization of the slow one, and of its peers, percent.
+const MIN_USE: f64 = 80.0;
+const MIN_PEER_USE: f64 = 20.0;
 /// Minimum seconds of the condition, and of the job.
 const MIN_CONDITION_S: i64 = 300;
 const MIN_JOB_S: i64 = 600;
@@ -35,12 +38,12 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// The clock of a working member, MHz, and whether nothing else explains that it is low. The power limit only lowers
-/// clocks: one that is not at it, and below peers that are, is slower still.
+/// The clock of a working member, MHz, and whether nothing else explains that it is low. The power limit and waits only
+/// lower clocks: one that is busy, not at its limit, and below peers that wait for it or are at theirs, is slower still.
 fn clock(device: &Device) -> Option<(f64, bool)> {
-    let clock =
-        device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;
-    Some((clock.minute, !device.is_capped()))
+    let usage = device.recent(Sig::Use)?.minute;
+    let clock = device.recent(Sig::Clock).filter(|_| usage >= MIN_PEER_USE)?;
+    Some((clock.minute, usage >= MIN_USE && !device.is_capped()))
 }
 
 fn group(scene: &mut Scene, group: &Group) {
