@@ -44,6 +44,8 @@ const MIN_JOBLESS_S: i64 = 240;
 /// the one waited for. An evaluation by one part takes half an hour at most: then collectives time out.
 const MAX_WAIT_S: i64 = 900;
 const MAX_KIN_WAIT_S: i64 = 3600;
+/// Longest absence of one that computes, loads or saves, seconds: ten minutes are no computation between steps.
+const MAX_ABSENCE_S: i64 = 600;
 /// Groups that stopped together and have been idle for this many seconds belong to one job. A checkpoint of another job
 /// is over by then.
 const SAME_JOB_IDLE_S: i64 = 120;
@@ -315,13 +317,13 @@ fn longest_absence(scene: &Scene, (source, position): (Source, usize), look: Loo
     // A rank that was started again loads before it works. And one that saves while another job keeps the disks busy is
     // not seen to do so.
     if device.is_starting() || look.blind {
-        return MAX_WAIT_S;
+        return MAX_ABSENCE_S;
     }
-    // One that computes is waited for; ten minutes are no computation between steps.
+    // One that computes is waited for.
     match device.pids.first().and_then(|pid| host.cpu_of(*pid, scene.now)) {
         Some(cores) if cores <= 0.3 => 0,
         Some(cores) if cores <= 1.3 => 240,
-        Some(_) => 600,
+        Some(_) => MAX_ABSENCE_S,
         None => 90,
     }
 }
@@ -532,7 +534,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     }
     let beside: Vec<&Group> = stands.beside.iter().map(|at| &scene.groups[*at]).collect();
     let bytes = bytes_of(group, &beside, scene.hosts, now, (0.05, MAX_QUIET_BYTES / 2.0));
-    if bytes == Bytes::Busy || (bytes == Bytes::Foreign && now - course.since < MAX_WAIT_S) {
+    if bytes == Bytes::Busy || (bytes == Bytes::Foreign && now - course.since < MAX_ABSENCE_S) {
         return;
     }
     let mut held = true;

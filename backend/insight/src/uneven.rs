@@ -64,7 +64,8 @@ fn group(scene: &mut Scene, group: &Group) {
     for (member, own) in clocks.into_iter().enumerate() {
         let (source, position) = group.members[member];
         let own = own.filter(|(_, is_free)| *is_free);
-        let ratio = own.and_then(|(own, _)| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
+        let ratio =
+            own.and_then(|(own, _)| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
         let key = scene.key("uneven", source, position);
         let open = scene.ledger.is_open(&key);
         let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) else {
