@@ -335,8 +335,11 @@ impl Job {
         self.hang = Some(hang);
     }
 
-    /// Starts one member again, which takes `seconds`. The others wait for it.
+    /// Starts one member of a running job again, which takes `seconds`. The others wait for it.
     pub fn respawn(&mut self, member: usize, seconds: f64) {
+        if self.stage != Stage::Running {
+            return;
+        }
         self.queue.clear();
         self.current = None;
         self.members[member].pid += 1000;

@@ -873,10 +873,8 @@ impl World {
             Act::Zombie(h, g, bytes) => self.hosts[h].cards[g].zombie = bytes,
             Act::Storm(h, on) => self.hosts[h].storm = on,
             Act::Respawn(job, member, seconds) => {
-                if self.jobs[job].stage == Stage::Running {
-                    self.jobs[job].respawn(member, seconds);
-                    self.tell_jobs(sink);
-                }
+                self.jobs[job].respawn(member, seconds);
+                self.tell_jobs(sink);
             }
         }
     }
