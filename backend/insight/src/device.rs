@@ -531,7 +531,10 @@ impl Device {
             }
             self.work.worked += dt;
             self.work.last = t;
-            self.worker = self.pids.first().copied().unwrap_or_default();
+            // The mean still shows the work of a process that has just been replaced.
+            if usage.is_some_and(|(now, ..)| now >= 5.0) && !self.pids.contains(&self.worker) {
+                self.worker = self.pids.first().copied().unwrap_or_default();
+            }
         }
         // After a quarter of an hour at another level, that level becomes usual.
         let dull = !self.work.on && usage.is_some_and(|(_, short, _)| short >= 20.0) && self.work.frozen < t;
