@@ -319,6 +319,8 @@ pub(crate) struct Device {
     pub logs: Box<str>,
     /// The last processes on it that were known.
     pub of: Vec<u32>,
+    /// The largest process on it when it last worked; 0: none is known.
+    pub worker: u32,
     /// Arrival, second, and PID of a process that does not belong to the current job; 0 where there is none.
     pub guest: (u32, u32),
     /// Root process of their tree, and its parent, if the process table has them.
@@ -362,6 +364,7 @@ impl Device {
             logs: Box::default(),
             pids: Vec::new(),
             of: Vec::new(),
+            worker: 0,
             guest: (0, 0),
             root: None,
             newest: NEVER,
@@ -528,6 +531,10 @@ impl Device {
             }
             self.work.worked += dt;
             self.work.last = t;
+            // The mean still shows the work of a process that has just been replaced.
+            if usage.is_some_and(|(now, ..)| now >= 5.0) && !self.pids.contains(&self.worker) {
+                self.worker = self.pids.first().copied().unwrap_or_default();
+            }
         }
         // After a quarter of an hour at another level, that level becomes usual.
         let dull = !self.work.on && usage.is_some_and(|(_, short, _)| short >= 20.0) && self.work.frozen < t;
@@ -602,6 +609,13 @@ impl Device {
     /// Whether the load limits its clock: it takes all the power that its limit allows.
     pub fn is_capped(&self) -> bool {
         self.marks.cap.held(0.3, 60) || self.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit)
+    }
+
+    /// Whether its present process holds memory, and has not worked yet.
+    pub fn is_starting(&self) -> bool {
+        let is_new = self.worker != 0 && !self.pids.is_empty() && !self.pids.contains(&self.worker);
+        let holds = !self.is_free() && self.memory_share().is_some_and(|share| share > 2.0);
+        is_new || (self.work.worked == 0 && holds)
     }
 
     /// Whether its memory is free, so that no job is on it.

@@ -106,6 +106,17 @@ impl Group {
 
     /// Cores that its processes use per device; none where that is unknown now.
     pub fn cores(&self, hosts: &Hosts, now: i64) -> Option<f64> {
+        let sum = self.of_trees(hosts, now, |host, root| host.trees.get(&root).copied())?;
+        (!self.members.is_empty()).then(|| sum / self.members.len() as f64)
+    }
+
+    /// Bytes per second that its processes read from and write to disks; none where that is unknown now.
+    pub fn bytes(&self, hosts: &Hosts, now: i64) -> Option<f64> {
+        self.of_trees(hosts, now, |host, root| host.tree_bytes.get(&root).copied().filter(|sum| sum.is_finite()))
+    }
+
+    /// Sum of a value over the process trees of its members; none where it is unknown for any.
+    fn of_trees(&self, hosts: &Hosts, now: i64, of: impl Fn(&Host, u32) -> Option<f64>) -> Option<f64> {
         let mut sum = 0.0;
         let mut roots: Vec<(Source, u32)> = Vec::new();
         for (source, at) in &self.members {
@@ -116,10 +127,10 @@ impl Group {
             }
             if !roots.contains(&(*source, root)) {
                 roots.push((*source, root));
-                sum += host.trees.get(&root)?;
+                sum += of(host, root)?;
             }
         }
-        (!self.members.is_empty()).then(|| sum / self.members.len() as f64)
+        Some(sum)
     }
 
     /// State of its members at this second.

@@ -44,6 +44,8 @@ const MIN_JOBLESS_S: i64 = 240;
 /// the one waited for. An evaluation by one part takes half an hour at most: then collectives time out.
 const MAX_WAIT_S: i64 = 900;
 const MAX_KIN_WAIT_S: i64 = 3600;
+/// Longest absence of one that computes, loads or saves, seconds: ten minutes are no computation between steps.
+const MAX_ABSENCE_S: i64 = 600;
 /// Groups that stopped together and have been idle for this many seconds belong to one job. A checkpoint of another job
 /// is over by then.
 const SAME_JOB_IDLE_S: i64 = 120;
@@ -104,6 +106,38 @@ fn is_quiet(host: &Host, share: f64, floor: f64) -> bool {
     host.moved().is_none_or(|(moved, level)| moved <= QUIET_MOST && moved <= floor.max(share * level.unwrap_or(0.0)))
 }
 
+/// What disks and networks say of groups that may hang.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Bytes {
+    /// They are almost idle.
+    Still,
+    /// They are busy, and another job of the machine may cause it.
+    Foreign,
+    /// They are busy, or the processes of the groups read or write.
+    Busy,
+}
+
+/// State of the disks and networks of a group's machines. Where another job runs, the machine's totals say nothing of
+/// this one: then only what its own processes read and write does. `others` are the groups of other jobs.
+fn bytes_of(group: &Group, others: &[&Group], hosts: &Hosts, now: i64, (share, floor): (f64, f64)) -> Bytes {
+    let own = group.bytes(hosts, now);
+    let shared = |source: &Source| {
+        let there = |group: &&&Group| group.members.iter().any(|(other, _)| other == source);
+        others.iter().filter(there).any(|group| group.course.is_alive(now, MAX_WAIT_S))
+    };
+    let one = |source: &Source| match hosts.get(source) {
+        Some(host) if is_quiet(host, share, floor) => Bytes::Still,
+        Some(_) if shared(source) => match own {
+            Some(bytes) if bytes > floor => Bytes::Busy,
+            Some(_) => Bytes::Still,
+            None => Bytes::Foreign,
+        },
+        Some(_) => Bytes::Busy,
+        None => Bytes::Still,
+    };
+    group.sources().iter().map(one).max().unwrap_or(Bytes::Still)
+}
+
 /// Whether the CPU use of the machine is not above its level in work.
 fn is_calm(host: &Host) -> bool {
     host.recent(HostSig::Cpu).is_none_or(|slot| slot.level().is_none_or(|level| slot.short <= level + 3.0))
@@ -117,12 +151,14 @@ struct Look {
     odd: Option<(Source, usize)>,
     /// Links or counters confirm it.
     confirmed: bool,
+    /// Another job keeps the disks or networks busy, so it is not known whether this one does.
+    blind: bool,
 }
 
-/// State of the members of groups, taken as one job.
-fn read_members(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
+/// State of the members of groups, taken as one job; `beside` are the groups of other jobs.
+fn read_members(groups: &[&Group], beside: &[&Group], hosts: &Hosts, now: i64) -> Look {
     let (mut spinning, mut others, mut odd) = (0, 0, None);
-    let (mut confirmed, mut quiet) = (true, true);
+    let (mut confirmed, mut quiet, mut blind, mut unseen) = (true, true, false, false);
     for group in groups {
         for &(source, position) in &group.members {
             let Some(host) = hosts.get(&source) else { continue };
@@ -143,15 +179,16 @@ fn read_members(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
             }
         }
         let calm = group.sources().iter().filter_map(|source| hosts.get(source)).all(is_calm);
-        quiet &= group
-            .sources()
-            .iter()
-            .filter_map(|source| hosts.get(source))
-            .all(|host| is_quiet(host, 0.2, MAX_QUIET_BYTES));
-        quiet &= group.cores(hosts, now).map_or(calm, |cores| cores <= 1.3);
+        let bytes = bytes_of(group, beside, hosts, now, (0.2, MAX_QUIET_BYTES));
+        let cores = group.cores(hosts, now);
+        quiet &= bytes != Bytes::Busy && cores.map_or(calm, |cores| cores <= 1.3);
+        blind |= bytes == Bytes::Foreign;
+        unseen |= bytes == Bytes::Foreign && cores.is_none();
     }
     let counts = quiet && spinning > 0;
-    Look { spin: counts && others == 0 && spinning >= 2, odd: odd.filter(|_| counts && others == 1), confirmed }
+    // Who writes does so outside of a kernel. So links or counters, or the job's own cores, tell that all only wait.
+    let spin = counts && others == 0 && spinning >= 2 && (confirmed || !unseen);
+    Look { spin, odd: odd.filter(|_| counts && others == 1), confirmed, blind }
 }
 
 /// State of a group by itself, and together with the groups that may belong to its job.
@@ -161,6 +198,8 @@ struct Stands {
     whole: Option<(Vec<usize>, Look)>,
     /// At least one of those certainly belongs to its job.
     sure: bool,
+    /// Positions of the groups of other jobs.
+    beside: Vec<usize>,
 }
 
 fn stands(scene: &Scene, at: usize) -> Stands {
@@ -169,14 +208,15 @@ fn stands(scene: &Scene, at: usize) -> Stands {
     let stopped = matches!(own.course.phase, Phase::Spinning | Phase::Idle);
     let kin = if stopped { kin::find_kin(groups, scene.hosts, at, now) } else { Vec::new() };
     let spinning = own.course.phase == Phase::Spinning;
-    let look = |places: &[usize]| {
-        let all: Vec<&Group> = places.iter().map(|at| &groups[*at]).collect();
-        if spinning { read_members(&all, scene.hosts, now) } else { Look::default() }
-    };
     let mut places: Vec<usize> = kin.iter().map(|kin| kin.at).chain([at]).collect();
     places.sort_unstable();
+    let beside: Vec<usize> = (0..groups.len()).filter(|other| !places.contains(other)).collect();
+    let look = |places: &[usize]| {
+        let of = |places: &[usize]| places.iter().map(|at| &groups[*at]).collect::<Vec<&Group>>();
+        if spinning { read_members(&of(places), &of(&beside), scene.hosts, now) } else { Look::default() }
+    };
     let whole = (places.len() > 1).then(|| (places.clone(), look(&places)));
-    Stands { own: look(&[at]), whole, sure: kin.iter().any(|kin| kin.sure) }
+    Stands { own: look(&[at]), whole, sure: kin.iter().any(|kin| kin.sure), beside }
 }
 
 fn group(scene: &mut Scene, at: usize) {
@@ -257,17 +297,7 @@ fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: W
         false => MIN_UNPROVEN_S.max(after).max(longest * 3 / 2),
     };
     let wait = wait.min(MAX_WAIT_S).max(waits.least).max(3 * step);
-    // Another member that computes is waited for; ten minutes are no computation between steps.
-    let cores = look.odd.and_then(|(source, position)| {
-        let host = scene.hosts.get(&source)?;
-        host.cpu_of(*host.devices[position].pids.first()?, now)
-    });
-    let odd_wait = match cores {
-        Some(cores) if cores <= 0.3 => wait,
-        Some(cores) if cores <= 1.3 => wait.max(240),
-        Some(_) => wait.max(600),
-        None => wait.max(90),
-    };
+    let odd_wait = wait.max(look.odd.map_or(0, |odd| longest_absence(scene, odd, look)));
     let marks = &scene.groups[at].marks;
     let (spin, odd) = if waits.whole { (marks.whole_spin, marks.whole_odd) } else { (marks.spin, marks.odd) };
     if look.spin && spin.held((wait - 30).max(30).max(3 * step)) && now - since >= wait {
@@ -278,6 +308,24 @@ fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: W
         return false;
     }
     true
+}
+
+/// Seconds for which one that does nothing may be waited for, though nothing hangs.
+fn longest_absence(scene: &Scene, (source, position): (Source, usize), look: Look) -> i64 {
+    let Some(host) = scene.hosts.get(&source) else { return 0 };
+    let device = &host.devices[position];
+    // A rank that was started again loads before it works. And one that saves while another job keeps the disks busy is
+    // not seen to do so.
+    if device.is_starting() || look.blind {
+        return MAX_ABSENCE_S;
+    }
+    // One that computes is waited for.
+    match device.pids.first().and_then(|pid| host.cpu_of(*pid, scene.now)) {
+        Some(cores) if cores <= 0.3 => 0,
+        Some(cores) if cores <= 1.3 => 240,
+        Some(_) => MAX_ABSENCE_S,
+        None => 90,
+    }
 }
 
 /// Whether the memory of the group's members was released: their processes are gone.
@@ -484,6 +532,11 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     if (course.worked as f64) < 0.6 * lived as f64 {
         return;
     }
+    let beside: Vec<&Group> = stands.beside.iter().map(|at| &scene.groups[*at]).collect();
+    let bytes = bytes_of(group, &beside, scene.hosts, now, (0.05, MAX_QUIET_BYTES / 2.0));
+    if bytes == Bytes::Busy || (bytes == Bytes::Foreign && now - course.since < MAX_ABSENCE_S) {
+        return;
+    }
     let mut held = true;
     let mut quiet = true;
     let mut processes: Vec<(u32, u32)> = Vec::new();
@@ -494,7 +547,6 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
         held &= device.work.worked >= 300;
         let memory = device.memory_slot();
         held &= memory.is_some_and(|slot| slot.level().is_some_and(|level| slot.now >= 0.5 * level));
-        quiet &= is_quiet(host, 0.05, MAX_QUIET_BYTES / 2.0);
         let cpu = host.recent(HostSig::Cpu).or_else(|| host.recent(HostSig::ProcessCpu));
         quiet &= match (cores, cpu) {
             (Some(cores), _) => cores <= 0.3,

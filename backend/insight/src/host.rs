@@ -134,6 +134,8 @@ pub(crate) struct Host {
     parents: BTreeMap<u32, (u32, String)>,
     /// Cores used by each process tree, by root, and the second of the value.
     pub trees: BTreeMap<u32, f64>,
+    /// Bytes per second that each process tree reads from and writes to disks, by root; NaN: unknown.
+    pub tree_bytes: BTreeMap<u32, f64>,
     /// The same for each process on a device, including its descendants.
     own_cpu: BTreeMap<u32, f64>,
     pub table_at: i64,
@@ -169,6 +171,7 @@ impl Host {
             pods: Vec::new(),
             parents: BTreeMap::new(),
             trees: BTreeMap::new(),
+            tree_bytes: BTreeMap::new(),
             own_cpu: BTreeMap::new(),
             table_at: NEVER,
             goodbye: None,
@@ -576,6 +579,7 @@ impl Host {
         }
         let roots: Vec<u32> = self.devices.iter().filter_map(|d| d.root).map(|(root, _)| root).collect();
         self.trees.clear();
+        self.tree_bytes.clear();
         self.own_cpu.clear();
         let own: Vec<u32> = self.devices.iter().flat_map(|d| d.pids.iter().copied()).collect();
         for row in table.rows.iter().filter(|row| row.cpu.is_some_and(|cpu| cpu.is_finite())) {
@@ -595,10 +599,13 @@ impl Host {
             return;
         }
         for row in &table.rows {
-            let (Some(cpu), Some((root, _))) = (row.cpu, self.root_of(row.pid)) else { continue };
-            if roots.contains(&root) {
+            let Some((root, _)) = self.root_of(row.pid).filter(|(root, _)| roots.contains(root)) else { continue };
+            if let Some(cpu) = row.cpu {
                 *self.trees.entry(root).or_default() += f64::from(cpu) / 100.0;
             }
+            // NaN where one of them may not be read: then what the tree moves is not known.
+            let bytes = row.read.zip(row.written).map_or(f32::NAN, |(read, written)| read + written);
+            *self.tree_bytes.entry(root).or_default() += f64::from(bytes);
         }
     }
 

@@ -44,16 +44,34 @@ fn judge(scene: &mut Scene) {
 
 /// Length and number of the buckets.
 fn buckets(step: i64) -> (i64, usize) {
-    (10.max(step), if step <= 10 { 12 } else { (120 / step).clamp(6, 12) as usize })
+    (BUCKET_S.max(step), if step <= BUCKET_S { 12 } else { (120 / step).clamp(6, 12) as usize })
+}
+
+/// Seconds of the shortest bucket. Samples that are rarer are buckets by themselves.
+const BUCKET_S: i64 = 10;
+
+/// A rise up to the newest sample, `share` percent. The newest bucket is closed by the sample after it, so rare samples
+/// would show it a step late.
+fn up_to_now(rise: Rise, step: i64, share: f64) -> Rise {
+    if step > BUCKET_S { Rise { share, left: (100.0 - share) / rise.slope, ..rise } } else { rise }
 }
 
 /// The rise, if it should be reported.
-fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
+fn fills(rise: Option<Rise>, age: i64, step: i64) -> Option<Rise> {
+    // It may be full before the sample after the next rare one.
+    let ahead = if step > BUCKET_S { step as f64 } else { 0.0 };
     rise.filter(|rise| {
         rise.share >= JUDGED_PERCENT
             && rise.left <= WARNING_S
-            && (age >= YOUNG_S || rise.share >= NEAR_PERCENT && rise.left <= CLOSE)
+            && (age >= YOUNG_S || rise.share + rise.slope * ahead >= NEAR_PERCENT && rise.left <= CLOSE)
     })
+}
+
+/// Seconds until it is full. The fit of a rise refers to the middle of the newest bucket, half a bucket ago; a rare
+/// sample is of now.
+fn time_left(rise: Rise, step: i64) -> f64 {
+    let ago = if step > BUCKET_S { 0.0 } else { BUCKET_S as f64 / 2.0 };
+    (rise.left - ago).max(1.0)
 }
 
 fn severity(rise: Rise) -> Severity {
@@ -88,9 +106,9 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     if !device.marks.filling.add(now, length, share) {
         return;
     }
-    let rise = device.marks.filling.rise(n);
+    let rise = device.marks.filling.rise(n).map(|rise| up_to_now(rise, step, share));
     let slope = device.marks.filling.slope((n / 2).max(3));
-    let found = fills(rise, now - device.marks.filling.began);
+    let found = fills(rise, now - device.marks.filling.began, step);
     device.marks.filled.step(now, Some(found.is_some()), patience + 2 * length);
     if scene.ledger.is_open(&key) {
         device.marks.rise_told = now;
@@ -105,8 +123,7 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     }
     let Some(rise) = found.filter(|_| device.marks.filled.held(length)) else { return };
     (device.marks.slope, device.marks.flat) = (rise.slope, Default::default());
-    // The fit refers to the middle of the newest bucket, half a bucket ago.
-    let left = (rise.left - length as f64 / 2.0).max(1.0);
+    let left = time_left(rise, step);
     let since = device.marks.filling.began;
     let low = device.marks.filling.low();
     raise_gpu(scene, key, (source, at), rise, (share, low, left), since);
@@ -184,9 +201,9 @@ fn host(scene: &mut Scene, source: Source) {
     marks.eased.step(now, Some(share < 93.0 || pressure.is_none_or(|full| full < 3.0)), patience);
     let closed = marks.filling.add(now, length, share);
     let pressed = marks.pressed.held(20.max(3 * step));
-    let rise = marks.filling.rise(n);
+    let rise = marks.filling.rise(n).map(|rise| up_to_now(rise, step, share));
     let slope = marks.filling.slope((n / 2).max(3));
-    let found = fills(rise, now - marks.filling.began);
+    let found = fills(rise, now - marks.filling.began, step);
     if closed {
         marks.filled.step(now, Some(found.is_some()), patience + 2 * length);
     }
@@ -211,8 +228,7 @@ fn host(scene: &mut Scene, source: Source) {
     let since = if rise.is_some() { marks.filling.began } else { marks.pressed.since().unwrap_or(now) };
     (marks.slope, marks.flat) = (rise.map_or(0.0, |rise| rise.slope), Default::default());
     let low = marks.filling.low();
-    // The fit refers to the middle of the newest bucket, half a bucket ago.
-    let left = rise.map_or(0.0, |rise| (rise.left - length as f64 / 2.0).max(1.0));
+    let left = rise.map_or(0.0, |rise| time_left(rise, step));
     raise_host(scene, key, source, (rise, left), (share, low, pressure, total), since);
 }
 

@@ -148,6 +148,11 @@ impl Course {
         now - self.stops[0] <= CYCLE && now - self.last_work <= 60
     }
 
+    /// Whether it starts, or has worked within the last `seconds`.
+    pub fn is_alive(&self, now: i64, seconds: i64) -> bool {
+        self.phase == Phase::Starting || (self.phase != Phase::Off && now - self.last_work < seconds)
+    }
+
     /// Whether half a minute has passed since a change among starting, working and pausing. Before that only losses are
     /// reported.
     pub fn is_settled(&self, now: i64) -> bool {

@@ -130,7 +130,7 @@ fn group(scene: &mut Scene, at: usize) {
     // Machines below their level that are at a limit.
     let lower = all.iter().filter(|(_, busy)| runs && busy.is_lower());
     let causes: Vec<(Source, Cause)> =
-        lower.filter_map(|(source, _)| Some((*source, cause(scene.hosts, *source)?))).collect();
+        lower.filter_map(|(source, _)| Some((*source, cause(scene, at, *source)?))).collect();
     let low = runs && all.iter().all(|(_, busy)| busy.is_low());
     let one = causes.first().map_or(all[0].0, |(source, _)| *source);
     let worst = all.iter().find(|(source, _)| *source == one).map_or(&all[0].1, |(_, busy)| busy);
@@ -247,9 +247,16 @@ fn proof(scene: &Scene, group: &Group, one: Source, worst: &Busy, found: Option<
     Some(facts)
 }
 
+/// Whether another job than the group at `at` runs on a machine.
+fn is_shared(scene: &Scene, at: usize, source: Source) -> bool {
+    let there = |group: &Group| group.members.iter().any(|(own, _)| *own == source);
+    let mut others = scene.groups.iter().enumerate().filter(|(other, _)| *other != at);
+    others.any(|(_, group)| there(group) && group.course.is_alive(scene.now, 600))
+}
+
 /// Whether a machine is at a limit that it did not reach in work.
-fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
-    let host = hosts.get(&source)?;
+fn cause(scene: &Scene, at: usize, source: Source) -> Option<Cause> {
+    let host = scene.hosts.get(&source)?;
     let reads = match (host.recent(HostSig::DiskIn), host.recent(HostSig::DiskOut)) {
         // Written data is no data to wait for.
         (Some(read), Some(written)) => {
@@ -295,7 +302,8 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
             return Some(made(words, None, fact, next));
         }
     }
-    let received = host.recent(HostSig::NetIn)?;
+    // A network tells no limit. That it receives more than ever shows one only where nobody else began to.
+    let received = host.recent(HostSig::NetIn).filter(|_| !is_shared(scene, at, source))?;
     let flat = (received.short - received.minute).abs() <= 0.05 * received.minute;
     let most = host.marks.received_most;
     let more = received.level().is_some_and(|level| received.minute >= MIN_TRAFFIC * level);

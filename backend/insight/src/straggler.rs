@@ -40,6 +40,8 @@ const POWER_ALONE: f64 = 0.1;
 const MIN_WAIT_S: i64 = 150;
 /// Minimum loss of the others, a share.
 const SLOWED: f64 = 0.04;
+/// Who does less than usual by this share of the loss of all waits, too.
+const WAITING_SHARE: f64 = 0.3;
 /// A member whose use is this far below its habit has less to do.
 const IDLE_DROP: f64 = 0.3;
 /// A member that goes on as before is above its habit relative to the others, by at least this share of their loss. The
@@ -244,6 +246,20 @@ fn below_level(device: &Device, of: usize, floor: f64) -> bool {
     device.slot(sig).level().zip(device.habits[of].mean()).is_some_and(|(level, mean)| mean < (1.0 - floor) * level)
 }
 
+/// Whether most members do less than usual. Where half of them go on, they are of another job, or wait for nobody.
+fn all_wait(group: &Group, hosts: &Hosts, stands: &[Option<Stand>], pace: Option<(f64, Sig)>) -> bool {
+    let Some((pace, _)) = pace else { return true };
+    let does = |((source, at), stand): (&(Source, usize), &Option<Stand>)| {
+        let (stand, device) = (stand.as_ref()?, hosts.get(source)?.devices.get(*at)?);
+        let of = [WORK, TRAFFIC, POWER].into_iter().find(|of| stand.ratio[*of].is_some())?;
+        Some(stand.own[of] / device.level_of(of, group.marks.work)?)
+    };
+    let all: Vec<f64> = group.members.iter().zip(stands).filter_map(does).collect();
+    let wait = all.iter().filter(|part| **part <= 1.0 - WAITING_SHARE * (1.0 - pace).max(0.0)).count();
+    // One of them does not wait.
+    wait >= (all.len().saturating_sub(1) * 3).div_ceil(4)
+}
+
 /// Whether all others wait for a member that does not wait: they do a tenth less, and it does not.
 fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
     let of = [WORK, TRAFFIC, POWER].into_iter().find(|of| stand.off[*of].is_some())?;
@@ -337,6 +353,7 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
     let stopped = pace.is_some_and(|(pace, _)| (0.5..=0.90).contains(&pace));
     let mut suspect = false;
     let mut doubts = vec![false; stands.len()];
+    let held = all_wait(&scene.groups[at], scene.hosts, stands, pace);
     let mut candidates: Vec<(f64, usize, Slow)> = Vec::new();
     let mut even = true;
     for (member, stand) in stands.iter().enumerate() {
@@ -344,7 +361,7 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
         let Some(stand) = stand else { continue };
         let device = &scene.hosts[&source].devices[position];
         let below = slow(stand, device, n);
-        let waits = if stopped && n >= 3 { awaited(stand, device) } else { None };
+        let waits = if stopped && n >= 3 { awaited(stand, device).filter(|_| held) } else { None };
         let more = device.marks.awaited;
         suspect |= below.is_some() || waits.is_some() || more.is_doubted();
         // A member that may be about to deviate updates no habit.
@@ -374,7 +391,7 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
         let recovers = |slow: Slow| habits[slow.of].last > stand.own[slow.of] * (1.0 + 0.5 * slow.off.abs());
         let below = below.filter(|slow| fits(*slow) && !recovers(*slow));
         let awaits = || awaited_by(&scene.groups[at], stand, device, lost.unwrap_or_default());
-        let awaited = (n >= 3 && more.is_sure()).then(awaits).flatten();
+        let awaited = (n >= 3 && more.is_sure() && held).then(awaits).flatten();
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= SLOWED)));
         marks.waits.step(now, step, Some(waits.is_some()));

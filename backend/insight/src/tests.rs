@@ -1,5 +1,6 @@
 //! Traces, and the findings about them.
 
+mod beside;
 mod endings;
 mod hangs;
 mod holds;

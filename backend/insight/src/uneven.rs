@@ -17,6 +17,9 @@ pub(crate) static DETECTOR: DetectorEntry =
 /// Minimum distance of its clock below its peers', a share; and the share of theirs above which the note ends.
 const MIN_CLOCK_DROP: f64 = 0.06;
 const END_SHARE: f64 = 0.97;
+/// Minimum utilization of the slow one, and of its peers, percent.
+const MIN_USE: f64 = 80.0;
+const MIN_PEER_USE: f64 = 20.0;
 /// Minimum seconds of the condition, and of the job.
 const MIN_CONDITION_S: i64 = 300;
 const MIN_JOB_S: i64 = 600;
@@ -35,11 +38,12 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// The clock of a working member, MHz, unless another rule explains a lower clock.
-fn clock(device: &Device) -> Option<f64> {
-    let clock =
-        device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;
-    (!device.is_capped()).then_some(clock.minute)
+/// The clock of a working member, MHz, and whether nothing else explains that it is low. The power limit and waits only
+/// lower clocks: one that is busy, not at its limit, and below peers that wait for it or are at theirs, is slower still.
+fn clock(device: &Device) -> Option<(f64, bool)> {
+    let usage = device.recent(Sig::Use)?.minute;
+    let clock = device.recent(Sig::Clock).filter(|_| usage >= MIN_PEER_USE)?;
+    Some((clock.minute, usage >= MIN_USE && !device.is_capped()))
 }
 
 fn group(scene: &mut Scene, group: &Group) {
@@ -53,13 +57,15 @@ fn group(scene: &mut Scene, group: &Group) {
     if members.iter().flatten().any(|(other, _)| *other != model) {
         return;
     }
-    let clocks: Vec<Option<f64>> = members.iter().map(|member| member.and_then(|(_, clock)| clock)).collect();
-    let known = Ordered::new(clocks.iter().flatten().copied());
+    let clocks: Vec<Option<(f64, bool)>> = members.iter().map(|member| member.and_then(|(_, clock)| clock)).collect();
+    let known = Ordered::new(clocks.iter().flatten().map(|(clock, _)| *clock));
     let enough = known.len() >= 3 && known.len() * 5 >= 4 * clocks.len();
     let told = ["throttle", "straggler", "hang"].iter().any(|kind| scene.ledger.has_in_group(kind, group.id));
     for (member, own) in clocks.into_iter().enumerate() {
         let (source, position) = group.members[member];
-        let ratio = own.and_then(|own| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
+        let own = own.filter(|(_, is_free)| *is_free);
+        let ratio =
+            own.and_then(|(own, _)| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
         let key = scene.key("uneven", source, position);
         let open = scene.ledger.is_open(&key);
         let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) else {

@@ -219,6 +219,8 @@ pub struct Card {
     pub bits: u32,
     /// Memory in use, bytes.
     pub used: f64,
+    /// Bytes that stay in use without a process.
+    pub zombie: f64,
     pub power: f64,
     /// A program holds it.
     pub has_context: bool,
@@ -282,6 +284,7 @@ impl Card {
             energy: random.between(1e6, 5e9).round(),
             bits: 0,
             used: 0.0,
+            zombie: 0.0,
             power: model.rest,
             has_context: false,
             idle: true,

@@ -45,6 +45,8 @@ pub enum HabitKind {
     SaveOne,
     /// All stop and write over the network.
     SaveNetwork,
+    /// All stop, write over the network for a moment, and wait for a file server that does not answer.
+    SaveStalls,
     /// A short stop, and the disk is written beside the work.
     SaveBeside,
     EvalAll,
@@ -234,6 +236,8 @@ pub struct Job {
     queue: VecDeque<Section>,
     current: Option<Section>,
     cursor: Vec<(usize, f64)>,
+    /// Its processes wait for a file server until then.
+    pub stalled_until: f64,
     writes_until: f64,
     write_rate: f64,
     tensor_rate: f64,
@@ -276,6 +280,7 @@ impl Job {
             queue: VecDeque::new(),
             current: None,
             cursor: vec![(0, 0.0); n],
+            stalled_until: 0.0,
             writes_until: 0.0,
             write_rate: 0.0,
             tensor_rate: 0.0,
@@ -328,6 +333,18 @@ impl Job {
     pub fn stall(&mut self, hang: Hang) {
         self.queue.clear();
         self.hang = Some(hang);
+    }
+
+    /// Starts one member of a running job again, which takes `seconds`. The others wait for it.
+    pub fn respawn(&mut self, member: usize, seconds: f64) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        self.queue.clear();
+        self.current = None;
+        self.members[member].pid += 1000;
+        let waits = vec![(What::Rest, self.one(member, seconds))];
+        self.push(waits, self.recipe.spins, Effect { cores: Some(1.0), ..Effect::default() });
     }
 
     /// Memory of a member on its card at `t`, as a share of the card's memory.
@@ -673,6 +690,13 @@ impl Job {
             HabitKind::SaveNetwork => {
                 let effect = Effect { cores: Some(0.6), write: 0.0, send: bytes };
                 self.push(vec![(What::Rest, self.all(seconds))], false, effect);
+            }
+            HabitKind::SaveStalls => {
+                let sends = Effect { cores: Some(0.6), write: 0.0, send: bytes };
+                self.push(vec![(What::Rest, self.all(0.1 * seconds))], false, sends);
+                let waits = Effect { cores: Some(0.02), ..Effect::default() };
+                self.push(vec![(What::Rest, self.all(0.9 * seconds))], false, waits);
+                self.stalled_until = now + seconds;
             }
             HabitKind::SaveBeside => {
                 self.writes_until = now + seconds;

@@ -4,7 +4,8 @@
 //! note (idle, unused) is a claim, too. It is right when a label explains it, in one of two ways:
 //!
 //! - It has the label's kind, and its subject shares a GPU with the label's, or a machine where either names no GPU. It
-//!   is reported between the label's onset and two minutes after its end. Such a claim reports the label.
+//!   is reported between the label's onset and two minutes after its end, or six samples after it where they are rarer
+//!   than one in 20 s. Such a claim reports the label.
 //! - It has a kind that this fault causes, and is about affected GPUs, until five minutes after the end. Such a claim
 //!   is right, but does not report the label: it counts as a repeat.
 //!
@@ -101,6 +102,12 @@ fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
     }
 }
 
+/// Seconds after the end of a fault in which it may still be reported: rare samples show the end later.
+fn late(world: &World) -> f64 {
+    let step = world.hosts.iter().map(|host| host.eyes.interval).fold(0.0, f64::max);
+    f64::max(120.0, 6.0 * step)
+}
+
 /// Whether a label explains a finding, in either way.
 fn explains(label: &Label, found: &JudgedFinding, world: &World) -> bool {
     let (finding, at) = (&found.finding, told_at(found));
@@ -108,7 +115,7 @@ fn explains(label: &Label, found: &JudgedFinding, world: &World) -> bool {
     let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
     let around = if label.around.is_empty() { &label.places } else { &label.around };
     let suffers = || shares(&finding.subject, around, world) || shares(&finding.affects, around, world);
-    (own && within(120.0) && shares(&finding.subject, &label.places, world))
+    (own && within(late(world)) && shares(&finding.subject, &label.places, world))
         || (brings(label.kind).contains(&finding.kind.as_str()) && within(300.0) && suffers())
 }
 
@@ -127,7 +134,7 @@ fn unscored(label: &Label) -> ScoredLabel {
 }
 
 pub fn outcome(seed: u64, world: &World, found: &[JudgedFinding]) -> Outcome {
-    let mut claims = Vec::new();
+    let (mut claims, late) = (Vec::new(), late(world));
     let mut told: Vec<ScoredLabel> = world.labels.iter().map(unscored).collect();
     for found in found {
         let finding = &found.finding;
@@ -145,7 +152,7 @@ pub fn outcome(seed: u64, world: &World, found: &[JudgedFinding]) -> Outcome {
                 continue;
             }
             let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
-            if own && at >= label.onset - EARLY && at <= label.end + 120.0 {
+            if own && at >= label.onset - EARLY && at <= label.end + late {
                 if label.device && shares(&finding.subject, &label.around, world) {
                     let exact = exact(&finding.subject, label, world);
                     one.device = Some(one.device.unwrap_or(exact));

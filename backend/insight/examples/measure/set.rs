@@ -126,6 +126,57 @@ const HARD: &[(&str, usize, Make)] = &[
     }),
 ];
 
+/// Kinds of the traces after the first [`FIRST`]: so those stay what they were.
+const MORE_FAULTS: &[(&str, usize, Make)] = &[
+    ("straggler.coarse", 1, |m| {
+        m.read_rarely();
+        m.straggler(false);
+    }),
+    ("gpu_memory.coarse", 1, |m| {
+        m.read_rarely();
+        m.leak(false);
+    }),
+    ("hang.dcgm", 1, |m| {
+        m.read_by_dcgm();
+        m.hang(Kind::Spin);
+    }),
+    ("straggler.dcgm", 1, |m| {
+        m.read_by_dcgm();
+        m.straggler(false);
+    }),
+    ("gpu_memory.dcgm", 1, |m| {
+        m.read_by_dcgm();
+        m.leak(false);
+    }),
+    ("hang.split", 1, |m| m.split_hang()),
+    ("straggler.split", 1, |m| m.split_straggler()),
+    ("stuck after reset", 1, Maker::stuck_after_reset),
+    ("nvlink.boot", 1, Maker::links_down_from_start),
+    ("zombie memory", 1, Maker::zombie),
+];
+
+const MORE_HARD: &[(&str, usize, Make)] = &[
+    ("dcgm", 2, |m| {
+        m.read_by_dcgm();
+        m.healthy();
+    }),
+    ("dcgm eval", 1, |m| {
+        m.read_by_dcgm();
+        m.habit(HabitKind::EvalOne, 60.0, 300.0);
+    }),
+    ("jobs by gpu", 2, Maker::jobs_by_gpu),
+    ("page cache", 1, Maker::page_cache),
+    ("save stalls", 2, |m| m.habit(HabitKind::SaveStalls, 20.0, 150.0)),
+    ("rank restarted", 2, Maker::rank_restarted),
+    ("caps by the hour", 1, Maker::caps_by_the_hour),
+    ("narrow slots", 1, Maker::narrow_slots),
+    ("shared gpus", 1, Maker::shared_gpus),
+    ("eval minutes", 2, |m| m.habit(HabitKind::EvalAll, 300.0, 1200.0)),
+];
+
+/// Number of traces of the first kinds.
+pub const FIRST: u64 = 1200;
+
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
     // One of each, then the more frequent ones again.
     let most = table.iter().map(|(_, weight, _)| *weight).max().unwrap_or(1);
@@ -142,17 +193,21 @@ pub fn plan(seed: u64) -> (Class, &'static str) {
 
 fn chosen(seed: u64) -> (Class, &'static str, Make) {
     let number = (seed / 2) as usize;
+    let (number, faults, hard) = match number.checked_sub(FIRST as usize) {
+        None => (number, FAULTS, HARD),
+        Some(more) => (more, MORE_FAULTS, MORE_HARD),
+    };
     let (round, at) = (number / 20, number % 20);
     // Interleaved, so that the first few seeds cover each class.
     match at {
         0 | 2 | 4 | 7 | 9 | 11 | 14 | 16 | 18 => {
             let at = [0, 2, 4, 7, 9, 11, 14, 16, 18].iter().position(|&i| i == at).unwrap_or(0);
-            let (name, make) = nth(FAULTS, round * 9 + at);
+            let (name, make) = nth(faults, round * 9 + at);
             (Class::Fault, name, make)
         }
         1 | 5 | 6 | 8 | 10 | 13 | 15 | 19 => {
             let at = [1, 5, 6, 8, 10, 13, 15, 19].iter().position(|&i| i == at).unwrap_or(0);
-            let (name, make) = nth(HARD, round * 8 + at);
+            let (name, make) = nth(hard, round * 8 + at);
             (Class::Hard, name, make)
         }
         _ => (Class::Healthy, "healthy", |m| m.healthy()),
@@ -220,6 +275,7 @@ impl Maker {
             collectors: random.chance(0.85),
             health: random.chance(0.75),
             kernel: random.chance(0.8),
+            dcgm: false,
         };
         let world = World {
             name: name.to_owned(),
@@ -247,7 +303,9 @@ impl Maker {
     fn model(&mut self, nvlink: Option<bool>) -> &'static Model {
         loop {
             let model = &MODELS[self.random.whole(0, MODELS.len() - 1)];
-            if nvlink.is_none_or(|wanted| (model.nvlink > 0.0) == wanted) {
+            // DCGM reads the GPUs of data centers by NVIDIA.
+            let readable = !self.eyes.dcgm || !(model.amd || model.fan);
+            if readable && nvlink.is_none_or(|wanted| (model.nvlink > 0.0) == wanted) {
                 return model;
             }
         }
@@ -261,7 +319,7 @@ impl Maker {
         // Older cards have profile counters where DCGM runs.
         eyes.power = !model.fan || self.random.chance(0.9);
         eyes.pcie |= !eyes.power;
-        eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
+        eyes.profile = model.profile || eyes.dcgm || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
         // The machines of one job are equal.
         if let Some(first) = self.world.hosts.first() {
@@ -507,6 +565,11 @@ impl Maker {
     fn hang(&mut self, kind: Kind) {
         let hosts = self.some_hosts(0.65, 0.25);
         let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
+        self.stop(job, kind);
+    }
+
+    /// A job hangs.
+    fn stop(&mut self, job: usize, kind: Kind) {
         let t = self.moment();
         let (at, victim) = self.victim(job);
         let lasts = self.random.pick(&[420.0, 640.0, 1000.0, 3600.0]);
@@ -539,6 +602,11 @@ impl Maker {
     fn straggler(&mut self, mild: bool) {
         let hosts = self.some_hosts(0.7, 0.2);
         let job = self.train(Want { gpus: (4, 8), hosts, even: true, ..Want::ANY });
+        self.slow_member(job, mild);
+    }
+
+    /// One member of a job becomes slower.
+    fn slow_member(&mut self, job: usize, mild: bool) {
         let t = self.moment();
         let (at, victim) = self.victim(job);
         let (h, g) = (victim.host, victim.gpu);
@@ -549,7 +617,10 @@ impl Maker {
         (label.mild, label.device, label.clears) = (mild, true, true);
         label.places = vec![(h, vec![g as u32])];
         let clock = self.world.hosts[h].cards[g].work_clock().0;
-        match self.random.whole(0, 4) {
+        // Rare samples of work deviate more than a slow board or thread costs.
+        let kind = self.random.whole(0, 4);
+        let rare = self.eyes.interval >= 15.0 || self.eyes.dcgm;
+        match if rare { [0, 3][kind % 2] } else { kind } {
             0 | 1 => {
                 label.name = "clock";
                 self.at(t, Act::Stuck(h, g, Some((clock * speed / 15.0).round() * 15.0)));
@@ -1279,6 +1350,185 @@ impl Maker {
     /// Sets the interval of samples that W&B has: 15 or 30 s.
     fn read_rarely(&mut self) {
         self.eyes.interval = self.random.pick(&[15.0, 30.0]);
+    }
+
+    /// Two jobs on one machine from the start, each on half of its GPUs. Returns the first.
+    fn halves(&mut self) -> usize {
+        let model = self.model(None);
+        let h = self.host(model, 8);
+        let first = self.split(model, h, &[0, 1, 2, 3], None);
+        let begin = self.random.chance(0.5).then(|| self.random.between(100.0, 900.0));
+        self.split(model, h, &[4, 5, 6, 7], begin);
+        first
+    }
+
+    /// One of two jobs of a machine hangs, and the other one goes on.
+    fn split_hang(&mut self) {
+        let job = self.halves();
+        self.stop(job, Kind::Spin);
+        self.only_if_told_apart();
+    }
+
+    /// Two jobs that begin at once look like one where neither runs nor processes are known.
+    fn only_if_told_apart(&mut self) {
+        let known = self.world.told_jobs || self.eyes.processes;
+        self.world.labels.iter_mut().for_each(|label| label.optional |= !known);
+    }
+
+    fn split_straggler(&mut self) {
+        let job = self.halves();
+        self.slow_member(job, false);
+        self.only_if_told_apart();
+    }
+
+    /// A GPU is reset after a crash, and its clock stays low.
+    fn stuck_after_reset(&mut self) {
+        let job = self.train(Want { gpus: (4, 8), even: true, ..Want::ANY });
+        let t = self.moment();
+        let (_, victim) = self.victim(job);
+        let (h, g) = (victim.host, victim.gpu);
+        let start = self.world.jobs[job].recipe.start;
+        let speed = self.random.between(0.45, 0.8);
+        let clock = (self.world.hosts[h].cards[g].work_clock().0 * speed / 15.0).round() * 15.0;
+        self.at(t, Act::End(job));
+        self.at(t + 5.0, Act::Stuck(h, g, Some(clock)));
+        let again = t + self.random.between(30.0, 300.0);
+        self.at(again, Act::Begin(job, start));
+        let mut label = self.label("straggler", "clock after a reset", Some(job), again + start, self.world.seconds);
+        label.places = vec![(h, vec![g as u32])];
+        // Nothing is known of the new work from before: it is enough to list the GPU.
+        (label.or, label.note, label.device) = (Some("uneven"), true, true);
+        self.add(label);
+    }
+
+    /// A GPU whose NVLinks are down before its job begins.
+    fn links_down_from_start(&mut self) {
+        let job = self.train(Want { gpus: (8, 8), nvlink: Some(true), even: true, ..Want::ANY });
+        self.world.hosts.iter_mut().for_each(|host| host.eyes.nvlink = true);
+        let (_, victim) = self.victim(job);
+        let (h, g) = (victim.host, victim.gpu);
+        self.at(0.0, Act::Links(h, g, 0.0, 0.0));
+        let mut label = self.label("slow_link", "links down from the start", Some(job), 0.0, self.world.seconds);
+        label.places = vec![(h, vec![g as u32])];
+        (label.device, label.note) = (true, true);
+        self.add(label);
+    }
+
+    /// A job ends, and memory of some of its GPUs stays in use without a process that anybody sees.
+    fn zombie(&mut self) {
+        let job = self.train(Want::ANY);
+        let t = self.moment().min(self.world.seconds - 1500.0);
+        let count = self.world.jobs[job].members.len();
+        let left = self.random.whole(1, count);
+        let members: Vec<Member> = self.world.jobs[job].members[..left].to_vec();
+        self.at(t, Act::End(job));
+        for member in &members {
+            let memory = self.world.hosts[member.host].cards[member.gpu].model.memory;
+            let bytes = memory * self.random.between(0.1, 0.9);
+            self.at(t, Act::Zombie(member.host, member.gpu, bytes));
+        }
+        let mut label = self.label("idle", "memory without a process", Some(job), t, self.world.seconds);
+        label.places = vec![(members[0].host, members.iter().map(|m| m.gpu as u32).collect())];
+        label.note = true;
+        self.add(label);
+    }
+
+    /// Reads GPUs by DCGM's exporter alone: its counters, every 10 to 30 s, and nothing of the machine.
+    fn read_by_dcgm(&mut self) {
+        self.eyes.interval = self.random.pick(&[10.0, 15.0, 30.0]);
+        self.eyes.dcgm = true;
+        self.eyes.nvlink = self.random.chance(0.5);
+        self.world.told_jobs = false;
+    }
+
+    /// A job on each GPU of a machine, which begin and end at their own times.
+    fn jobs_by_gpu(&mut self) {
+        let model = self.model(None);
+        let h = self.host(model, 8);
+        // Enough for all jobs together.
+        let host = &mut self.world.hosts[h];
+        (host.cores, host.disk, host.network) = (512.0, 100e9, 200e9);
+        for g in 0..8 {
+            let mut t = self.random.between(1.0, 900.0);
+            while t < self.world.seconds {
+                let job = self.split(model, h, &[g], Some(t));
+                let lasts = self.world.jobs[job].recipe.start + self.random.scaled(120.0, 2400.0);
+                self.at(t + lasts, Act::End(job));
+                t += lasts + self.random.scaled(5.0, 600.0);
+            }
+        }
+    }
+
+    /// Somebody reads or writes many files: the page cache takes all free memory, and the kernel reclaims it all the time.
+    fn page_cache(&mut self) {
+        let job = self.train(Want::ANY);
+        self.world.jobs[job].recipe.batch_bytes = 0.0;
+        let h = self.world.jobs[job].hosts[0];
+        let mut t = self.random.between(100.0, 900.0);
+        while t < self.world.seconds {
+            let lasts = self.random.scaled(60.0, 900.0);
+            let all = 0.95 * self.world.hosts[h].disk;
+            self.at(t, Act::DiskOthers(h, all));
+            self.at(t, Act::Storm(h, true));
+            self.at(t + lasts, Act::DiskOthers(h, 0.0));
+            self.at(t + lasts, Act::Storm(h, false));
+            t += lasts + self.random.between(100.0, 900.0);
+        }
+    }
+
+    /// A rank ends and starts again, and the others wait for it.
+    fn rank_restarted(&mut self) {
+        let hosts = self.some_hosts(0.7, 0.25);
+        let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
+        let mut t = self.random.between(300.0, 900.0);
+        while t < self.world.seconds {
+            let (at, _) = self.victim(job);
+            let lasts = self.random.scaled(15.0, 150.0);
+            self.at(t, Act::Respawn(job, at, lasts));
+            t += lasts + self.random.scaled(300.0, 1500.0);
+        }
+    }
+
+    /// An operator changes the power limit of all GPUs, several times.
+    fn caps_by_the_hour(&mut self) {
+        let hosts = self.some_hosts(0.6, 0.3);
+        let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
+        self.world.jobs[job].recipe.load.heavy = self.random.between(0.9, 1.1);
+        self.even_out(job);
+        let mut t = self.random.between(300.0, 900.0);
+        while t < self.world.seconds {
+            let share = self.random.pick(&[0.5, 0.6, 0.75, 0.9, 1.0]);
+            for h in 0..self.world.hosts.len() {
+                for g in 0..self.world.hosts[h].cards.len() {
+                    let limit = (self.world.hosts[h].cards[g].model.limit * share).round();
+                    // One command after the other.
+                    self.at(t + 0.5 * g as f64, Act::Limit(h, g, limit));
+                }
+            }
+            t += self.random.scaled(300.0, 1500.0);
+        }
+    }
+
+    /// All GPUs of a machine have half of the lanes, since its boot: slots of this kind.
+    fn narrow_slots(&mut self) {
+        let job = self.train(Want { gpus: (2, 8), ..Want::ANY });
+        self.world.hosts.iter_mut().for_each(|host| host.eyes.lanes = true);
+        for member in self.world.jobs[job].members.clone() {
+            self.at(0.0, Act::Lanes(member.host, member.gpu, 8.0));
+        }
+    }
+
+    /// Two jobs on the same GPUs.
+    fn shared_gpus(&mut self) {
+        let model = self.model(None);
+        let count = self.random.pick(&[1, 2, 4]);
+        let h = self.host(model, count);
+        let gpus: Vec<usize> = (0..count).collect();
+        for begin in [None, Some(self.random.between(100.0, 1200.0))] {
+            let job = self.split(model, h, &gpus, begin);
+            self.world.jobs[job].recipe.memory = Memory::Flat(self.random.between(0.2, 0.45));
+            self.world.jobs[job].recipe.spins = false;
+        }
     }
 
     fn in_a_row(&mut self) {

@@ -131,6 +131,8 @@ pub struct Eyes {
     /// Health of GPUs and links; counters of the kernel.
     pub health: bool,
     pub kernel: bool,
+    /// DCGM's exporter reads the GPUs, and nothing reads the machine.
+    pub dcgm: bool,
 }
 
 /// A port of an RDMA adapter.
@@ -216,6 +218,10 @@ pub struct Host {
     next_id: SeriesId,
     tables: u64,
     waits_io: f64,
+    /// The page cache takes all free memory.
+    pub storm: bool,
+    /// Processes that wait for a file server.
+    stalled: f64,
 }
 
 const READ: usize = 0;
@@ -273,6 +279,12 @@ pub enum Act {
     Goodbye(usize),
     Blind(usize, bool),
     Restart(usize),
+    /// Bytes of a card's memory stay in use without a process.
+    Zombie(usize, usize, f64),
+    /// The page cache takes all free memory of a machine.
+    Storm(usize, bool),
+    /// A member of a job starts again; seconds that it takes.
+    Respawn(usize, usize, f64),
 }
 
 /// A simulated fault.
@@ -360,6 +372,14 @@ impl Tick {
 
 fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
     let model = card.model;
+    if eyes.dcgm {
+        // The counters of its default list that this simulation has.
+        return match row {
+            21 | 22 => eyes.nvlink && model.nvlink > 0.0,
+            0 | 1 | 3 | 5..=7 | 9..=11 | 16..=20 | 23 | 24 | 30 | 34..=36 => true,
+            _ => false,
+        };
+    }
     match row {
         3 | 9 => eyes.power,
         4 | 8 => eyes.power,
@@ -381,6 +401,7 @@ fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
 
 fn host_row(row: usize, eyes: &Eyes, host_quota: bool) -> bool {
     match row {
+        _ if eyes.dcgm => false,
         4..=8 => eyes.pressure,
         19 | 21 => eyes.watched,
         20 | 22 => eyes.watched && host_quota,
@@ -441,6 +462,8 @@ impl Host {
             next_id: 0,
             tables: 0,
             waits_io: 0.0,
+            storm: false,
+            stalled: 0.0,
             cards,
         }
     }
@@ -452,13 +475,14 @@ impl Host {
         for (at, row) in HOST_ROWS.iter().enumerate() {
             rows.push((row, String::new(), host_row(at, &self.eyes, self.quota.is_some())));
         }
-        rows.extend(DISK_ROWS.iter().map(|row| (*row, "nvme0n1".to_owned(), true)));
-        rows.extend(LINK_ROWS.iter().map(|row| (*row, "eth0".to_owned(), true)));
+        let reads = !self.eyes.dcgm;
+        rows.extend(DISK_ROWS.iter().map(|row| (*row, "nvme0n1".to_owned(), reads)));
+        rows.extend(LINK_ROWS.iter().map(|row| (*row, "eth0".to_owned(), reads)));
         for volume in &self.volumes {
-            rows.extend(PATH_ROWS.iter().map(|row| (*row, volume.path.to_owned(), true)));
+            rows.extend(PATH_ROWS.iter().map(|row| (*row, volume.path.to_owned(), reads)));
         }
         for port in &self.ports {
-            rows.extend(PORT_ROWS.iter().map(|row| (*row, port.name.clone(), true)));
+            rows.extend(PORT_ROWS.iter().map(|row| (*row, port.name.clone(), reads)));
         }
         for (g, card) in self.cards.iter().enumerate() {
             for (at, row) in GPU_ROWS.iter().enumerate() {
@@ -478,7 +502,7 @@ impl Host {
         // The row about a collector's state is defined with the collectors, which this package does not depend on.
         let answers = Metric { tag: ["monitor.{collector}", "ok"].join("."), ..Metric::from(&MetricDef::state("")) };
         let collector = if self.cards.iter().any(|c| c.model.amd) { "amd" } else { "nvidia" };
-        self.ids.push(self.eyes.collectors.then(|| {
+        self.ids.push((self.eyes.collectors && reads).then(|| {
             sink.series(source, self.next_id, &answers, collector);
             self.next_id += 1;
             self.next_id - 1
@@ -591,6 +615,8 @@ impl Host {
         self.counters[RESENT] +=
             (self.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * self.eyes.interval;
         let c = &self.counters;
+        // Reclaim makes some tasks wait, and now and then all of them.
+        let storm = f64::from(u8::from(self.storm));
         let memory_full = ((used / self.memory - 0.965) / 0.033).clamp(0.0, 1.0);
         let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
         let quota = self.quota.unwrap_or(self.cores);
@@ -601,15 +627,15 @@ impl Host {
             self.load1,
             self.cores,
             (crowd * 90.0 * random.about_one(0.1)).min(98.0) + 0.3 * random.unit(),
-            memory_full * 30.0 * random.about_one(0.2),
-            memory_full * 18.0 * random.about_one(0.2),
+            (memory_full + storm) * 30.0 * random.about_one(0.2),
+            (memory_full + 0.5 * storm) * 18.0 * random.about_one(0.2),
             (io * 62.0 * random.about_one(0.15)).min(99.0),
             (io * 34.0 * random.about_one(0.15)).min(99.0),
             used,
             self.memory,
             100.0 * used / self.memory,
             100.0 * used / self.memory,
-            self.cached.min(self.memory - used).max(0.1 * GIB),
+            if self.storm { self.memory } else { self.cached }.min(self.memory - used).max(0.1 * GIB),
             read,
             written,
             received,
@@ -621,8 +647,8 @@ impl Host {
             c[KILLS],
             // The machine counts all kills since its boot.
             c[KILLS] + self.kills_before,
-            (io * 9.0 * random.unit()).round(),
-            (io * 12.0 * random.about_one(0.2)).round(),
+            (io * 9.0 * random.unit()).round() + self.stalled,
+            (io * 12.0 * random.about_one(0.2)).round() + self.stalled,
             read,
             written,
             if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
@@ -844,6 +870,12 @@ impl World {
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
             Act::Restart(h) => self.hosts[h].reset_counters(),
+            Act::Zombie(h, g, bytes) => self.hosts[h].cards[g].zombie = bytes,
+            Act::Storm(h, on) => self.hosts[h].storm = on,
+            Act::Respawn(job, member, seconds) => {
+                self.jobs[job].respawn(member, seconds);
+                self.tell_jobs(sink);
+            }
         }
     }
 
@@ -1051,6 +1083,8 @@ impl World {
         let demand = self.demand(h, dt);
         let readings = self.pass_cards(h, t, dt);
         let (host, random) = (&mut self.hosts[h], &mut self.random);
+        let waits = |job: &&Job| job.stage == Stage::Running && t < job.stalled_until && job.hosts.contains(&h);
+        host.stalled = self.jobs.iter().filter(waits).map(|job| job.members.len() as f64).sum();
         if !host.is_due(t) || host.silent {
             return;
         }
@@ -1066,14 +1100,15 @@ impl World {
         host.values.push(if host.blind { 0.0 } else { 1.0 });
         let source = h as u32;
         let mut samples = host.samples(self.absent, random);
-        for (instance, bytes) in host.process_memory(&self.jobs, h, t) {
+        let held = if host.eyes.dcgm { Vec::new() } else { host.process_memory(&self.jobs, h, t) };
+        for (instance, bytes) in held {
             samples.push((host.process_series(instance, source, sink), bytes));
         }
         let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
         sink.tick(source, ms, &samples);
         host.tables += 1;
         let every = (5.0 / tick.interval).ceil().max(1.0) as u64;
-        if host.eyes.processes && host.tables % every == 1 % every {
+        if host.eyes.processes && !host.eyes.dcgm && host.tables % every == 1 % every {
             let table = table(ms, host, &self.jobs, h, dt);
             sink.processes(source, &table);
         }
@@ -1122,9 +1157,11 @@ impl World {
                 }
             }
             card.has_context = context;
-            card.used =
-                (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
-                    .min(card.model.memory * 0.997);
+            card.used = (0.006 * card.model.memory
+                + held
+                + card.zombie
+                + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
+            .min(card.model.memory * 0.997);
             parts.fit(dt);
             readings.push(card.pass(&parts, dt, &mut self.random));
         }
@@ -1314,12 +1351,12 @@ mod tests {
     #[test]
     fn a_set_has_every_fault_and_at_least_a_third_that_only_looks_like_one() {
         let (mut names, mut hard) = (std::collections::BTreeSet::new(), 0);
-        for seed in (0..1200).map(|n| 2 * n) {
+        for seed in (0..1440).map(|n| 2 * n) {
             let (class, name) = set::plan(seed);
             names.insert(name);
             hard += usize::from(class == set::Class::Hard);
         }
-        assert!(hard * 3 >= 1200, "{hard}");
-        assert!(names.len() > 60, "{}", names.len());
+        assert!(hard * 3 >= 1440, "{hard}");
+        assert!(names.len() > 80, "{}", names.len());
     }
 }

@@ -31,6 +31,13 @@ fn gpu_memory_that_leaks_is_told_before_it_is_full() {
         let left = START + 2600 - all[0].told;
         assert!((60..=620).contains(&left), "{left} s before");
     }
+    // From 56 % to full within 390 s, of which the last 6 % take 53 s: told by the samples before it is full.
+    for interval in [15_000, 30_000] {
+        let steep = |t: i64| if t < 900 { 45.0 } else { (45.0 + 0.09 * (t - 900) as f64).min(79.9) };
+        let all = findings_of(1285, interval, with_memory(steep));
+        assert_eq!(rules(&all), ["gpu_memory"], "{interval}");
+        assert!(all[0].told < START + 1285, "{interval}");
+    }
     let fast = |t: i64| if t < 900 { 40.0 } else { (40.0 + 0.1 * (t - 900) as f64).min(79.9) };
     let all = findings_of(1800, 1000, with_memory(fast));
     assert_eq!(rules(&all), ["gpu_memory"]);
@@ -215,6 +222,30 @@ fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
         assert_eq!(rules(&all), [rule], "{most}");
         assert_eq!(all[0].subject.len(), 1);
         assert_eq!(all[0].subject[0].source, "node-0");
+    }
+}
+
+#[test]
+fn what_another_job_begins_to_receive_is_no_limit_of_the_network() {
+    // GPU 0 works less from second 900 on. From then on the machine receives more, for its job or for the other one.
+    for (jobs, severity) in [(1, Severity::Warning), (2, Severity::Note)] {
+        let mut trace = Trace::new(1, 1000);
+        let ranks = |gpu| vec![Rank { source: 0, pid: 7 + gpu, gpus: vec![gpu], logs: String::new() }];
+        let all: Vec<Job> =
+            (0..jobs).map(|gpu| Job { id: format!("run-{gpu}"), ranks: ranks(gpu), ..Job::default() }).collect();
+        trace.insight.jobs(&all);
+        trace.run(0..1500, 1, |_, t| {
+            let mut sheet = one(jobs, t, |gpu, t| match t {
+                ..60 => OFF,
+                900.. if gpu == 0 && t % 2 == 0 => Does { work: 0.0, spin: 0.0, ..WORKS },
+                _ => WORKS,
+            });
+            put_host(&mut sheet, t, 12.0, (0.0, 0.0, 1e9 * t as f64 + 6e8 * (t - 900).max(0) as f64));
+            Some(sheet)
+        });
+        let all = last(&trace.told);
+        assert_eq!(rules(&all), ["starvation"], "{jobs}");
+        assert_eq!(all[0].severity, severity, "{jobs}: {}", all[0].sentence);
     }
 }
 

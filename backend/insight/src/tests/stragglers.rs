@@ -139,13 +139,33 @@ fn one_that_takes_a_little_longer_is_told_once_however_it_comes_and_goes() {
 }
 
 #[test]
-fn one_condition_short_it_is_none() {
-    // Uneven from the start.
+fn one_that_was_slower_from_the_start_is_a_note() {
     let uneven = |gpu: u32, t: i64| match t {
         ..60 => OFF,
         _ if gpu == 3 => Does { clock: 1500.0, ..WORKS },
         _ => waits(1.1),
     };
+    let all = findings_of(2500, 1000, |t| Some(one(8, t, uneven)));
+    assert_eq!(rules(&all), ["uneven"]);
+    check(&all[0]);
+    assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[3][..]));
+    assert!(all[0].sentence.starts_with("GPU 3 has run at 1,500 MHz since {since}"), "{}", all[0].sentence);
+    // Its peers wait for it without a kernel, or are at their power limit.
+    let peers = [Does { work: 0.7, spin: 0.0, ..WORKS }, Does { limit: 590.0, ..WORKS }];
+    for peers in peers {
+        let all = findings_of(2500, 1000, |t| {
+            Some(one(8, t, |gpu, t| match t {
+                ..60 => OFF,
+                _ if gpu == 3 => Does { clock: 1200.0, limit: peers.limit, ..WORKS },
+                _ => peers,
+            }))
+        });
+        assert_eq!(rules(&all), ["uneven"], "{peers:?}");
+    }
+}
+
+#[test]
+fn one_condition_short_it_is_none() {
     // The clock is lower, and no other waits.
     let free = |gpu: u32, t: i64| match t {
         ..60 => OFF,
@@ -184,14 +204,15 @@ fn one_condition_short_it_is_none() {
         _ if t % 600 > 520 => SPINS,
         _ => WORKS,
     };
-    // Uneven from the start is a note.
-    let all = findings_of(2500, 1000, |t| Some(one(8, t, uneven)));
-    assert_eq!(rules(&all), ["uneven"]);
-    check(&all[0]);
-    assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[3][..]));
-    assert!(all[0].sentence.starts_with("GPU 3 has run at 1,500 MHz since {since}"), "{}", all[0].sentence);
+    // Three of eight go on while five do less: they are of another job.
+    let mixed = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        900.. if gpu < 5 => waits(1.25),
+        _ => WORKS,
+    };
     type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
-    let plans: [Plan; 6] = [
+    let plans: [Plan; 7] = [
+        ("mixed", &mixed),
         ("free", &free),
         ("all", &all_slow),
         ("short", &short),
