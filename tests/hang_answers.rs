@@ -12,7 +12,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, command, watchglass};
 use watchglass_tests::waiting::{until, until_or};
 
 /// Number of ranks of a machine, each with a GPU.
@@ -209,7 +209,7 @@ fn a_hang_names_the_rank_and_takes_the_stacks_that_the_job_offers() {
 
 /// Starts the ranks of a job without a launcher. NCCL answers on the port. Returns the job and the PIDs of its ranks.
 fn start_ranks(port: u16) -> (RunningJob, Vec<u64>) {
-    let mut job = std::process::Command::new("sh");
+    let mut job = command("sh");
     job.args(["-c", &script(0..RANKS)]).env("NCCL_RAS_ADDR", format!("localhost:{port}"));
     let job = RunningJob::start(job);
     let children = format!("/proc/{0}/task/{0}/children", job.pid());

@@ -171,7 +171,11 @@ mod tests {
         let facts: Vec<_> = stored.iter().map(|(_, _, m)| (m.sent_by.as_deref(), m.user.as_deref(), m.begun)).collect();
         assert_eq!(facts, [(Some("mara"), None, NOW - 5_000)]);
         assert_eq!(sent(&live, &runs, "olga", markers("x")), taken);
-        assert_eq!(between(&live, 0, (0, i64::MAX), 10, |_| true).len(), 2, "who chooses another's ID takes nothing away");
+        assert_eq!(
+            between(&live, 0, (0, i64::MAX), 10, |_| true).len(),
+            2,
+            "who chooses another's ID takes nothing away"
+        );
     }
 
     #[test]
