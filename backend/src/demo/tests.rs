@@ -41,7 +41,7 @@ fn broken(fail: Fail, gpus: u32) -> (Machine, Machine, i64, String) {
     let since = training(&Machine::new(&well, 0, 0), 30_000) + 5_000;
     let machine = Machine::new(&Fleet { fail: Some(fail), ..well }, 0, since);
     let gpu = machine.fault().expect("a fault").gpu();
-    (machine, Machine::new(&well, 0, 0), since, format!("gpu.{gpu}."))
+    (machine, Machine::new(&well, 0, 0).under_way(since), since, format!("gpu.{gpu}."))
 }
 
 #[test]
