@@ -106,7 +106,7 @@ fn is_quiet(host: &Host, share: f64, floor: f64) -> bool {
     host.moved().is_none_or(|(moved, level)| moved <= QUIET_MOST && moved <= floor.max(share * level.unwrap_or(0.0)))
 }
 
-/// What disks and networks say of groups that may hang.
+/// Evidence of disks and networks about groups that may hang.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Bytes {
     /// They are almost idle.
@@ -186,7 +186,7 @@ fn read_members(groups: &[&Group], beside: &[&Group], hosts: &Hosts, now: i64) -
         unseen |= bytes == Bytes::Foreign && cores.is_none();
     }
     let counts = quiet && spinning > 0;
-    // Who writes does so outside of a kernel. So links or counters, or the job's own cores, tell that all only wait.
+    // A process writes outside of a kernel. So links or counters, or the job's own cores, tell that all only wait.
     let spin = counts && others == 0 && spinning >= 2 && (confirmed || !unseen);
     Look { spin, odd: odd.filter(|_| counts && others == 1), confirmed, blind }
 }

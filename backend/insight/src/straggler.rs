@@ -40,7 +40,7 @@ const POWER_ALONE: f64 = 0.1;
 const MIN_WAIT_S: i64 = 150;
 /// Minimum loss of the others, a share.
 const SLOWED: f64 = 0.04;
-/// Who does less than usual by this share of the loss of all waits, too.
+/// A member that does less than usual by this share of the loss of all waits, too.
 const WAITING_SHARE: f64 = 0.3;
 /// A member whose use is this far below its habit has less to do.
 const IDLE_DROP: f64 = 0.3;

@@ -62,7 +62,7 @@ fn beside(does: impl Fn(u32) -> Does, written: Option<f32>, until: i64) -> Vec<F
 
 #[test]
 fn a_job_hangs_though_another_one_keeps_the_disks_busy() {
-    // What its own process writes is not known, or is nothing.
+    // The bytes that its own process writes are not known, or none.
     for written in [None, Some(0.0)] {
         let all = beside(|_| SPINS, written, 900);
         assert_eq!(rules(&all), ["hang.spin"], "{written:?}");
