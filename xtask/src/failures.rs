@@ -30,7 +30,7 @@ impl Failures {
                 true => self.tests.push(FailedTest { name: name.to_owned(), lines: Vec::new(), more: 0 }),
                 false => self.more += 1,
             }
-        } else if line == "failures:" || line.starts_with("test result: ") {
+        } else if ["failures:", "stack backtrace:"].contains(&line) || line.starts_with("test result: ") {
             self.is_within = false;
         } else if let Some(test) = self.tests.last_mut().filter(|_| self.is_within && !line.trim().is_empty()) {
             match test.lines.len() < MAX_LINES {
