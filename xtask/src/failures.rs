@@ -66,6 +66,8 @@ mod tests {
         {
             failures.read(line);
         }
+        // A backtrace is left out and does not count.
+        ["stack backtrace:", "   0: a::b", "             at ./b.rs:1"].into_iter().for_each(|line| failures.read(line));
         failures.read("---- c::d stdout ----");
         (0..20).for_each(|n| failures.read(&format!("{n}{}", "x".repeat(1_000))));
         for line in ["failures:", "    a::b", "    c::d", "test result: FAILED. 1 passed; 2 failed", "not of a test"] {

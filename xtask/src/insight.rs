@@ -17,8 +17,8 @@ pub fn insight(args: &[String]) -> Result<(), Failure> {
     Ok(measure.args(args).run_shown()?)
 }
 
-/// Measures 400 traces of the set, some of each kind, and fails when the bar is clearly missed. The traces are the same each time, and so is
-/// the verdict. It takes half a minute of CPU time. The profile `dev` optimizes the two packages that it runs.
+/// Measures 400 traces of the set, some of each kind, and fails when the bar is clearly missed. The traces are the same
+/// each time, and so is the verdict. It takes about a minute of CPU time. The profile `dev` optimizes the two packages that it runs.
 pub fn quick() -> Result<(), String> {
     measure("dev").arg("--quick").run()
 }
