@@ -88,7 +88,7 @@ impl Change {
             };
             let written = match marked {
                 Ok(marked) => {
-                    commit(held).await.inspect(|()| marked.into_iter().for_each(|mark| rises.has_marked(mark)))
+                    commit(held).await.inspect(|()| marked.into_iter().for_each(|mark| rises.expect_mark(mark)))
                 }
                 Err(failed) => Err(failed),
             };

@@ -48,7 +48,7 @@ impl Generation {
 
     /// A change of this program has replaced the mark `before` by `own` on the server. If nothing else has changed since
     /// the last check, the next one expects this mark.
-    pub(crate) fn has_marked(&self, Marked { before, own }: Marked) {
+    pub(crate) fn expect_mark(&self, Marked { before, own }: Marked) {
         let mut said = self.0.said.lock();
         if let Some((_, said)) = said.as_mut().filter(|(_, said)| *said == before) {
             *said = own;

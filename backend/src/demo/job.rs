@@ -220,7 +220,7 @@ mod tests {
                 let (run, age) = job.under_way(t).place(t);
                 assert!((UNDER_WAY_MS..=job.run - UNDER_WAY_MS).contains(&age), "seed {seed}, {t}: {age}");
                 assert!(job.falls(run - 1) && !job.falls(run), "seed {seed}, {t}: {run}");
-                // A fault a while ago, and the start itself: the second shift changes nothing.
+                // A fault shifts it for its begin, and the start once more.
                 let earlier = job.under_way(t - UNDER_WAY_MS / 10);
                 let again = earlier.under_way(t).place(t);
                 assert!((UNDER_WAY_MS..=job.run - UNDER_WAY_MS).contains(&again.1), "seed {seed}, {t}: {again:?}");

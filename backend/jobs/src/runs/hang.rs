@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice::from_ref;
 use stream::live::Live;
 
-/// Maximum number of processes whose environments are read for this.
+/// Maximum number of processes of a job whose environments are read for this.
 const MAX_PROCESSES: usize = 64;
 
 /// Maximum number of ports that are asked, one after the other: a hub waits 5 s for the answer.
