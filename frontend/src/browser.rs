@@ -25,6 +25,27 @@ pub fn focused() -> Option<Element> {
     document().active_element()
 }
 
+/// Keeps the focus over the change that follows in this frame. An element that was moved loses the focus and gets it
+/// back. For an element that is gone, the one that `heir` finds gets it. Nothing scrolls.
+pub fn keep_focus(heir: impl FnOnce(&Element) -> Option<Element> + 'static) {
+    let is_nowhere = || focused().is_none_or(|element| element.tag_name() == "BODY");
+    let Some(held) = focused().filter(|_| !is_nowhere()) else { return };
+    leptos::task::spawn_local(async move {
+        // The elements have followed the change then, and no key was read.
+        leptos::task::tick().await;
+        if !is_nowhere() {
+            return;
+        }
+        let next = if held.is_connected() { Some(held) } else { heir(&held) };
+        if let Some(element) = next.and_then(|next| next.dyn_into::<HtmlElement>().ok()) {
+            let options = web_sys::FocusOptions::new();
+            options.set_prevent_scroll(true);
+            // A failure is not reported; the focus then stays where it is.
+            let _ = element.focus_with_options(&options);
+        }
+    });
+}
+
 /// All elements that a selector finds, in the order of the document; empty when the selector is invalid.
 pub fn all(selector: &str) -> Vec<Element> {
     let Ok(found) = document().query_selector_all(selector) else { return Vec::new() };

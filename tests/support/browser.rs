@@ -281,6 +281,16 @@ impl Browser {
         until_or(MAX_WAIT, hits, || format!("{selector} never stands still: {}", last.borrow()));
     }
 
+    /// Gives the focus to the first element that a CSS selector finds. Below an open dialog no element can have it, so
+    /// this waits for the dialog's end.
+    #[track_caller]
+    pub fn focus(&self, selector: &str) {
+        self.until(&format!(
+            "(one => one && (one.focus(), document.activeElement === one))(document.querySelector({}))",
+            json!(selector)
+        ));
+    }
+
     /// Presses and releases a key, given by its JavaScript name.
     pub fn press(&self, key: &str) {
         for kind in ["keyDown", "keyUp"] {

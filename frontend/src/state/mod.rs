@@ -425,6 +425,14 @@ impl Page {
             if self.plan.with_untracked(|p| !p.top.is_empty() && p.top != plan.top) {
                 browser::slide("section.charts > article");
             }
+            // A chart that leads, or leads no more, moves or is made anew.
+            browser::keep_focus(|lost| {
+                let chart = lost.closest("article.chart").ok()??.get_attribute("data-panel")?;
+                let again = browser::all("article.chart")
+                    .into_iter()
+                    .find(|one| one.get_attribute("data-panel").as_ref() == Some(&chart))?;
+                again.query_selector(".plot").ok()?
+            });
             self.plan.set(plan);
         }
     }
