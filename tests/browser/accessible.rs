@@ -92,7 +92,7 @@ fn each_control_of_each_page_can_be_hit() {
             small.extend(small_ones(&browser, &state(key)));
             browser.press("Escape");
         }
-        browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+        browser.focus("article.hero .plot");
         browser.press("m");
         browser.until(r##"document.querySelector("#menu:not([hidden])")"##);
         small.extend(small_ones(&browser, &state("a chart's menu")));
@@ -223,7 +223,7 @@ fn with_axe_nothing_serious_is_found() {
             fine(&browser, &state("the list of keys"));
             browser.press("Escape");
 
-            browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+            browser.focus("article.hero .plot");
             browser.press("m");
             browser.until(r##"document.querySelector("#menu:not([hidden])")"##);
             fine(&browser, &state("a chart's menu"));
@@ -241,7 +241,7 @@ fn with_axe_nothing_serious_is_found() {
 
             browser.press("l");
             browser.until(r#"document.documentElement.dataset.link === "frozen""#);
-            browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+            browser.focus("article.hero .plot");
             browser.press("End");
             browser.press("Enter");
             browser.until(r##"document.querySelector("#tip.pinned")"##);

@@ -147,7 +147,7 @@ fn the_table_sorts_both_ways_and_says_when_no_machine_fits() {
         "descending"
     );
     // A checked row stays checked while values change, and a focused link keeps the focus.
-    browser.eval("document.querySelector('#hosts tr[data-row=node-02] a').focus()");
+    browser.focus("#hosts tr[data-row=node-02] a");
     crowd.pass(3);
     until(&crowd, &browser, &format!("{ROWS}.length > 0"));
     assert_eq!(browser.eval("document.activeElement.closest('tr')?.dataset.row"), "node-02");
@@ -216,7 +216,7 @@ fn the_finder_filters_the_table_sorts_and_keys_walk_the_map() {
     let busy =
         |row: &str| format!(r#"parseFloat(document.querySelector('#hosts tbody tr{row} td:nth-child(4)').innerText)"#);
     assert!(browser.eval(&busy("")).as_f64() > browser.eval(&busy(":nth-child(24)")).as_f64());
-    browser.eval("document.getElementById('map').focus()");
+    browser.focus("#map");
     for key in ["ArrowRight", "ArrowDown", "ArrowRight"] {
         browser.press(key);
     }

@@ -279,7 +279,7 @@ fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link()
     // The layout is saved under a name, the page returns to its default, and the layout is restored by its name.
     browser.press("v");
     browser.until("document.getElementById('layout')");
-    browser.eval("(document.getElementById('layout').focus(), 0)");
+    browser.focus("#layout");
     browser.insert("third first");
     browser.click("[data-do=keep-layout]");
     browser.until("location.search.includes('layout=third')");

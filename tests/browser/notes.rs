@@ -24,7 +24,7 @@ fn a_key_writes_a_note_that_is_listed_found_edited_and_removed() {
     browser.until(&format!("document.querySelector('{DIALOG}')"));
     // A letter in the field is text, and no key of the page.
     let theme = browser.eval("document.documentElement.dataset.theme");
-    browser.script(&format!("document.querySelector('{DIALOG}').focus()"));
+    browser.focus(DIALOG);
     browser.press("t");
     assert_eq!(browser.eval("document.documentElement.dataset.theme"), theme);
     typed(&browser, DIALOG, "new <b>PSU</b>\nin rack 3");

@@ -106,7 +106,7 @@ fn a_page_that_scrolls_leaves_no_values_behind_and_takes_kept_ones_along() {
 fn keys_move_the_crosshair_and_say_where_it_is() {
     let (_server, browser) = demo("8");
     browser.press(" ");
-    browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+    browser.focus("article.hero .plot");
     browser.press("End");
     browser.until(TIP);
     let when = r##"document.querySelector("#tip .when span").textContent"##;

@@ -22,7 +22,7 @@ fn demo_in(browser: Browser, gpus: &str) -> Browser {
 }
 
 fn open_menu(browser: &Browser, panel: &str) {
-    browser.eval(&format!(r#"document.querySelector("article[data-panel='{panel}'] .plot").focus()"#));
+    browser.focus(&format!("article[data-panel='{panel}'] .plot"));
     browser.strike("m", 0);
     browser.until(r##"document.querySelector("#menu:not([hidden]) .take")"##);
 }
@@ -137,7 +137,7 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     assert_eq!(browser.eval(r##"document.querySelector("#menu .did").getAttribute("role")"##), "status");
     // The address is pasted into the field for a span.
     browser.click("[data-do=tools]");
-    browser.eval("document.getElementById('range').focus()");
+    browser.focus("#range");
     browser.cdp(
         "Input.dispatchKeyEvent",
         json!({ "type": "keyDown", "key": "v", "code": "KeyV", "modifiers": 2, "commands": ["paste"] }),
@@ -167,7 +167,7 @@ fn what_is_done_on_labels_is_in_the_menu_too() {
     let browser = demo("8");
     let query = "new URLSearchParams(location.search)";
     open_menu(&browser, "gpu");
-    browser.eval("document.getElementById('one').focus()");
+    browser.focus("#one");
     browser.strike("ArrowDown", 0);
     browser.until("document.getElementById('one').value === '1'");
     for (what, param, kept, said) in [
@@ -176,7 +176,7 @@ fn what_is_done_on_labels_is_in_the_menu_too() {
         ("off", "off", "gpu~GPU 1", "GPU 1: hidden"),
         ("pin", "pin", "GPU 1", "GPU 1: followed"),
     ] {
-        browser.eval(&format!(r##"document.querySelector("#menu [data-do={what}]").focus()"##));
+        browser.focus(&format!("#menu [data-do={what}]"));
         browser.strike("Enter", 0);
         browser.until(&format!("({query}.get('{param}') || '') === '{kept}'"));
         browser.until(&format!("{DID} === '{said}'"));
