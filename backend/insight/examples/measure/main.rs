@@ -3,9 +3,12 @@
 //!
 //! `cargo run --release -p watchglass-insight --example measure -- --help` lists its arguments.
 
+mod alike;
 mod card;
+mod faults;
 mod job;
 mod judge;
+mod maker;
 mod random;
 mod report;
 mod score;
