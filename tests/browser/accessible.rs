@@ -136,7 +136,7 @@ fn forced_colors_reach_charts_and_what_is_chosen_has_a_line() {
     browser.open(&server.url);
     live(&browser);
     let ground = "(c => [...c.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3).join())(document.querySelector('article.hero canvas'))";
-    assert_eq!(browser.eval(ground), "21,26,33");
+    browser.until(&format!("{ground} === '21,26,33'"));
     media("active");
     let forced = "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).slice(0, 3).join()";
     browser.until(&format!("{ground} === {forced} && {forced} !== '21,26,33'"));

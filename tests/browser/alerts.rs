@@ -193,7 +193,8 @@ fn an_alert_opens_the_board_at_its_span_with_its_series_followed_and_its_lane() 
     browser.click("[data-do=open-alert]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('pin')"), "GPU 3");
-    assert_eq!(browser.eval("document.querySelector('.charts article.chart')?.dataset.panel"), "gpu.temp");
+    // The charts follow with the next frame.
+    browser.until("document.querySelector('.charts article.chart')?.dataset.panel === 'gpu.temp'");
     assert_eq!(browser.eval(&format!("+new URLSearchParams(location.search).get('from') < {began}")), true, "{from:?}");
     browser.until("__asked.some(path => path.startsWith('alerts?source=demo-01&from='))");
     browser.until("__asked.some(path => path === 'rules')");

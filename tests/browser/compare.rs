@@ -71,6 +71,7 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     browser.until(&format!("{open} === 'Changes'"));
     // The list is rebuilt when the history has arrived.
     browser.until(r##"document.querySelector("#sheet ol + p").textContent !== "Loading history." "##);
+    browser.until(r##"document.querySelector("#sheet .score")"##);
     let scores = browser.eval(r##"[...document.querySelectorAll("#sheet .score")].map(s => parseInt(s.textContent))"##);
     let scores: Vec<i64> = serde_json::from_value(scores).expect("numbers");
     assert!(scores.windows(2).all(|w| w[0] >= w[1]), "{scores:?}");

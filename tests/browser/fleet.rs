@@ -181,10 +181,10 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     }
     until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not respond')"));
     let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row + " " + r.querySelector(".state").innerText.trim())"#;
-    let first = browser.eval(&format!("{rows}[0]"));
-    assert!(
-        first.as_str().is_some_and(|row| row.starts_with("node-05") && row.contains("its key was ended")),
-        "{first}"
+    until(
+        &crowd,
+        &browser,
+        &format!("{rows}[0].startsWith('node-05') && {rows}[0].includes('its key was ended')"),
     );
     // The link to all lost machines.
     browser.click("[data-do=lost]");
@@ -217,11 +217,13 @@ fn the_finder_filters_the_table_sorts_and_keys_walk_the_map() {
         |row: &str| format!(r#"parseFloat(document.querySelector('#hosts tbody tr{row} td:nth-child(4)').innerText)"#);
     assert!(browser.eval(&busy("")).as_f64() > browser.eval(&busy(":nth-child(24)")).as_f64());
     browser.focus("#map");
+    // The tooltip follows with the next frame. Each key leads to another machine.
+    let named = "(document.getElementById('tip').innerText.match(/node-[0-9]+/) || [''])[0]";
+    let mut at = serde_json::json!("");
     for key in ["ArrowRight", "ArrowDown", "ArrowRight"] {
         browser.press(key);
+        at = browser.until(&format!("{named} !== {at} && {named}"));
     }
-    let tip = "document.getElementById('tip').innerText";
-    let at = browser.until(&format!("({tip}.match(/node-[0-9]+/) || [''])[0]"));
     browser.until("document.getElementById('said').innerText.includes('node-')");
     browser.strike("Enter", 0);
     browser.until(&format!("location.search.includes('source=' + {at})"));
@@ -314,6 +316,7 @@ fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
     browser.until(&format!(
         "{lines}.length === 3 && {lines}[1].includes('shown here') && {lines}.every(l => l.includes('machine'))"
     ));
+    browser.until("document.activeElement.id === 'find'");
     // Not its number alone, which may also match an hour or a process.
     browser.insert("demo-03");
     browser.until(&format!("{lines}.length === 1"));

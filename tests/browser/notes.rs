@@ -35,7 +35,7 @@ fn a_key_writes_a_note_that_is_listed_found_edited_and_removed() {
     let text = "document.querySelector('[data-note] .text')?.textContent";
     browser.until(&format!("{text} === 'new <b>PSU</b>\\nin rack 3'"));
     browser.press("/");
-    browser.until("document.querySelector('#find')");
+    browser.until("document.activeElement.id === 'find'");
     browser.insert("rack");
     browser.until("[...document.querySelectorAll('#hits .n')].some(kind => kind.textContent === 'note')");
     browser.press("Escape");

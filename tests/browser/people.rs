@@ -64,11 +64,13 @@ fn hub() -> (Crowd, Browser) {
     (crowd, browser)
 }
 
+/// Types into a field in place of its text. A field of a dialog that is not open yet cannot have the focus, so this
+/// waits for it.
 #[track_caller]
 pub(super) fn fill(browser: &Browser, field: &str, text: &str) {
-    browser.until(&format!("document.querySelector({field:?})"));
-    browser.eval(&format!("document.querySelector({field:?}).select()"));
-    browser.eval(&format!("document.querySelector({field:?}).focus()"));
+    browser.until(&format!(
+        "(f => f && (f.focus(), f.select(), document.activeElement === f))(document.querySelector({field:?}))"
+    ));
     browser.insert(text);
 }
 
@@ -89,7 +91,7 @@ fn nobody_sees_a_machine_before_signing_in_and_the_wanted_page_comes_after() {
     browser.open(&format!("{}?page=fleet&find=node-03", crowd.url));
     browser.until(SIGN_IN);
     assert_eq!(browser.eval("document.documentElement.dataset.role"), "none");
-    assert_eq!(browser.eval("document.activeElement.name"), "name");
+    browser.until("document.activeElement.name === 'name'");
     fill(&browser, "form [name=name]", "amira");
     fill(&browser, "form [name=password]", "wrong");
     browser.click("form[data-form=sign-in] button");
@@ -146,7 +148,7 @@ fn a_line_is_made_after_the_password_again_and_a_new_machine_stands_there_with_i
     browser.until("document.querySelector('.steps [data-row]').innerText.includes('node-99')");
     browser.click(".join [data-do=join]");
     browser.until("document.getElementById('again').open");
-    browser.insert("no");
+    fill(&browser, "#again input", "no");
     browser.strike("Enter", 0);
     browser.until("document.querySelector('#again .wrong').innerText.includes('wrong')");
     fill(&browser, "#again input", "correct horse battery");

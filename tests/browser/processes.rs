@@ -28,7 +28,9 @@ fn unfold(browser: &Browser) {
 
 /// Types into the filter as a person does.
 fn filter(browser: &Browser, words: &str) {
-    browser.eval(r#"(document.querySelector(".processes input").focus(), document.activeElement.select(), 0)"#);
+    browser.until(
+        r#"(f => f && (f.focus(), f.select(), document.activeElement === f))(document.querySelector(".processes input"))"#,
+    );
     browser.insert(words);
 }
 

@@ -126,8 +126,7 @@ fn who_was_brought_by_a_provider_sets_a_first_password_on_the_page() {
     browser.open(&format!("{url}?page=me"));
     browser.until(&format!("document.querySelector({BUTTON:?})"));
     browser.click(BUTTON);
-    browser.until("document.querySelector('[data-do=password]')");
-    assert_eq!(browser.eval("document.querySelector('[data-do=password]').innerText.trim()"), "Set password…");
+    browser.until("document.querySelector('[data-do=password]').innerText.trim() === 'Set password…'");
     browser.click("[data-do=password]");
     browser.until("document.querySelectorAll('form[data-form=password] input').length === 2");
     fill(&browser, "form[data-form=password] [name=new]", PASSWORD);

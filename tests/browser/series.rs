@@ -92,6 +92,8 @@ fn a_page_that_scrolls_leaves_no_values_behind_and_takes_kept_ones_along() {
     browser.until(TIP);
     browser.wheel(place, 60.0, 0);
     browser.until(r#"document.getElementById("tip").hidden"#);
+    // The wheel scrolls over some frames.
+    still(&browser, "scrollY");
     let place = plot_at(&browser, 0.5, 0.5);
     browser.click_at(place, 0);
     browser.until(r##"document.querySelector("#tip.pinned")"##);

@@ -2,7 +2,7 @@
 //! hub is a script, as in `people`.
 
 use super::no_faults;
-use super::people::{HUB, sign_in};
+use super::people::{HUB, fill, sign_in};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 
@@ -117,13 +117,6 @@ fn outside() -> (Crowd, Browser) {
 
 fn row(table: &str, id: &str) -> String {
     format!("document.querySelector('#{table} tr[data-row={id}]')")
-}
-
-#[track_caller]
-fn fill(browser: &Browser, field: &str, text: &str) {
-    browser.until(&format!("document.querySelector({field:?})"));
-    browser.eval(&format!("(f => {{ f.focus(); f.select(); }})(document.querySelector({field:?}))"));
-    browser.insert(text);
 }
 
 /// An expression: the body of the last request with this method whose address ends with `end`.

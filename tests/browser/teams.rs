@@ -62,11 +62,7 @@ fn deed(browser: &Browser, button: &str, form: &str, typed: Option<&str>) {
     browser.click(button);
     browser.until(&format!("document.querySelector('form[data-form={form}]')"));
     if let Some(text) = typed {
-        browser.until(&format!("document.querySelector('form[data-form={form}] input')"));
-        browser.eval(&format!(
-            "(f => {{ f.focus(); f.select(); }})(document.querySelector('form[data-form={form}] input'))"
-        ));
-        browser.insert(text);
+        fill(browser, &format!("form[data-form={form}] input"), text);
     }
     browser.click(&format!("form[data-form={form}] button"));
     browser.until("!document.getElementById('deed').open");
@@ -164,9 +160,7 @@ fn deed_of(browser: &Browser, (table, name): (&str, &str), what: &str, typed: Op
     let field = format!("form[data-form={form}] input");
     browser.until(&format!("document.querySelector('form[data-form={form}] button')"));
     if let Some(text) = typed {
-        browser.until(&format!("document.querySelector({field:?})"));
-        browser.eval(&format!("(f => {{ f.focus(); f.select(); }})(document.querySelector({field:?}))"));
-        browser.insert(text);
+        fill(browser, &field, text);
     }
     browser.click(&format!("form[data-form={form}] button"));
     browser.until("!document.getElementById('deed').open");
