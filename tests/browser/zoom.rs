@@ -83,10 +83,13 @@ fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
     browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.8, 0.5), 0);
     browser.until("new URLSearchParams(location.search).has('to')");
     let first = span(&browser);
-    // Many turns of the wheel, and many frames of a drag, are one step each.
-    for _ in 0..4 {
-        browser.wheel(plot_at(&browser, 0.25, 0.5), -60.0, CTRL);
-    }
+    // Many turns of the wheel, and many frames of a drag, are one step each. Turns are one as long as no pause is
+    // between them, so a script makes them: on a loaded machine a test would pause.
+    let (x, y) = plot_at(&browser, 0.25, 0.5);
+    browser.script(&format!(
+        "for (let turn = 0; turn < 4; turn++) document.elementFromPoint({x}, {y}).dispatchEvent(new WheelEvent('wheel',
+           {{ deltaY: -60, ctrlKey: true, clientX: {x}, clientY: {y}, bubbles: true, cancelable: true }}));"
+    ));
     browser.until(&format!("+new URLSearchParams(location.search).get('to') !== {}", first.1));
     browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.7, 0.5), SHIFT);
     browser.press("c");
@@ -111,7 +114,7 @@ fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
     // The page follows, not only the address.
     browser.until("document.querySelector('article.chart').dataset.window !== '15m'");
     // After a reload, a step back is still one step.
-    browser.eval("location.reload()");
+    browser.reload();
     browser.until(FROZEN);
     browser.press("Backspace");
     browser.until("!new URLSearchParams(location.search).has('vs')");
@@ -139,7 +142,7 @@ fn escape_lets_go_of_a_drag() {
         hold("mouseReleased", to);
         browser.until(r##"!document.querySelector("#page[data-select]")"##);
         assert_eq!(browser.eval("location.search.includes('from')"), false, "nothing was zoomed to");
-        assert_eq!(browser.eval("document.documentElement.dataset.link"), "live");
+        assert_ne!(browser.eval("document.documentElement.dataset.link"), "frozen");
     }
     browser.drag(from, to, 0);
     browser.until("location.search.includes('from')");

@@ -2,7 +2,7 @@
 //! The page and the paths are the real ones.
 
 use crate::server::{ServerAnswer, ask};
-use crate::waiting::within;
+use crate::waiting::{MAX_WAIT, within};
 use backend::config::Config;
 use backend::http::{App, Services, guard::Guard, listen, page::Site, router};
 use parking_lot::Mutex;
@@ -148,16 +148,16 @@ impl Stage {
     /// Makes a tick each second until `so` returns true. It is called often between two ticks.
     ///
     /// # Panics
-    /// Panics after 30 seconds.
+    /// Panics after as many seconds as [`MAX_WAIT`] has.
     #[track_caller]
     pub fn run_until(&self, what: &str, so: impl Fn() -> bool) {
-        for _ in 0..30 {
+        for _ in 0..MAX_WAIT.as_secs() {
             if within(Duration::from_millis(INTERVAL as u64), || so().then_some(())).is_some() {
                 return;
             }
             self.pass(1);
         }
-        panic!("not in 30 seconds of the machine: {what}");
+        panic!("not in {MAX_WAIT:?} of the machine: {what}");
     }
 
     /// Sets the machine's clock by `by` ms.

@@ -21,7 +21,7 @@ const CLICK_SLOP_PX: f64 = 5.0;
 /// Time that a finger must rest before it moves the crosshair.
 const TOUCH_HOLD: std::time::Duration = std::time::Duration::from_millis(400);
 /// A pause of the wheel, in ms, after which a turn begins a new step back.
-const WHEEL_PAUSE_MS: i64 = 600;
+const WHEEL_PAUSE_MS: f64 = 600.0;
 
 const HEARD_EVENTS: [&str; 9] = [
     "pointerdown",
@@ -71,7 +71,8 @@ struct Gesture {
     resting: bool,
     /// Number of the current touch. A timer of an earlier touch sees another number and does nothing.
     touch: u32,
-    wheeled: i64,
+    /// When the wheel was turned last, in ms; None before the first turn.
+    wheeled: Option<f64>,
 }
 
 /// Adds the listeners for pointers to the page.
@@ -131,8 +132,9 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
             if let Some(wheel) = event.dyn_ref::<WheelEvent>().filter(|w| w.ctrl_key() || w.meta_key()) {
                 event.prevent_default();
                 let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
-                let now = browser::now();
-                if now - std::mem::replace(&mut g.wheeled, now) > WHEEL_PAUSE_MS {
+                // The time of the turn itself: a page that draws slowly hears of it later.
+                let turned = event.time_stamp();
+                if g.wheeled.replace(turned).is_none_or(|before| turned - before > WHEEL_PAUSE_MS) {
                     board.page.begin_step();
                 }
                 board
