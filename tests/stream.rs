@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use shared::wire::{CheckState, PROTOCOL, PageMessage};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
-use watchglass_tests::server::Server;
+use watchglass_tests::server::{Server, free_port};
 use watchglass_tests::stream::Page;
 use watchglass_tests::waiting::MAX_WAIT;
 
@@ -56,13 +56,13 @@ fn a_break_leaves_no_hole() {
 
 #[test]
 fn a_restarted_server_is_told_apart_and_followed() {
-    let first = Server::start(FAST);
+    let port = free_port();
+    let first = Server::start_on(port, FAST);
     block_on(async {
         let mut page = Page::default();
         let mut connection = page.connect(first.addr(), WINDOW).await;
         page.until(&mut connection, |page| page.ticks.len() >= 12).await;
         let boot = page.hello.as_ref().map(|h| h.boot);
-        let port = first.addr().port();
         drop(first);
         while page.take(&mut connection).await {}
         let second = Server::start_on(port, FAST);

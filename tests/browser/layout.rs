@@ -3,7 +3,7 @@
 use super::{demo, live, no_faults, nothing_moved, start};
 use serde_json::json;
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::Server;
+use watchglass_tests::server::{Server, free_port};
 
 #[test]
 fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
@@ -161,15 +161,15 @@ fn nothing_jumps_while_data_arrives() {
 
 #[test]
 fn nothing_jumps_when_the_server_goes_and_comes_back() {
-    let server = Server::start(["demo", "--gpus", "8"]);
-    let port = server.addr().port().to_string();
+    let port = free_port();
+    let server = Server::start_on(port, ["demo", "--gpus", "8"]);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
     assert!(server.end().success());
     browser.until(r#"document.documentElement.dataset.link === "reconnecting" && document.querySelector(".banner")"#);
     browser.until(r#"/last sample/.test(document.querySelector("article.hero .age").textContent)"#);
-    let _again = Server::start(["demo", "--gpus", "8", "--port", &port]);
+    let _again = Server::start_on(port, ["demo", "--gpus", "8"]);
     live(&browser);
     browser.until(r#"!document.querySelector(".banner")"#);
     nothing_moved(&browser);

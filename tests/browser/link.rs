@@ -2,7 +2,7 @@
 
 use super::{LIVE, live, no_faults};
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, free_port};
 
 #[test]
 fn the_page_is_live_and_stays_alive() {
@@ -39,15 +39,15 @@ fn the_page_calls_nobody_else() {
 
 #[test]
 fn a_server_that_comes_back_is_found_again() {
-    let server = Server::start([]);
-    let port = server.addr().port().to_string();
+    let port = free_port();
+    let server = Server::start_on(port, []);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
     browser.eval("window.__same = true");
     drop(server);
     browser.until(r#"document.documentElement.dataset.link === "reconnecting""#);
-    let _again = Server::start_command(watchglass(["--port", &port]));
+    let _again = Server::start_on(port, []);
     live(&browser);
     assert_eq!(browser.eval("window.__same"), true, "without loading the page again");
     let errors = browser.eval(r#"window.__faults.filter(text => !text.startsWith("console"))"#);

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::Proxy;
-use watchglass_tests::server::{Server, run};
+use watchglass_tests::server::{Server, free_port, run};
 
 const LINK: &str = "document.documentElement.dataset.link";
 const SLIDER: &str = ".player input";
@@ -141,8 +141,8 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
 #[test]
 fn a_file_that_is_dropped_while_the_server_is_away_costs_nothing_and_opens_when_it_is_back() {
     let bytes = recorded(2);
-    let mut server = Server::start(["demo", "--gpus", "1"]);
-    let port = server.addr().port();
+    let port = free_port();
+    let mut server = Server::start_on(port, ["demo", "--gpus", "1"]);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

@@ -4,6 +4,7 @@ use super::{live, no_faults, plot_at, still};
 use serde_json::json;
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 use watchglass_tests::server::Server;
+use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 const NOTE: &str = r#"document.querySelector("article.hero .note").innerText"#;
 const QUERY: &str = "new URLSearchParams(location.search)";
@@ -180,7 +181,11 @@ const INKS: &str = r##"(canvas => {
 
 #[test]
 fn over_hours_means_are_lines_and_extremes_a_pale_band() {
-    let (_server, browser) = super::start("?w=1m");
+    let (server, browser) = super::start("?w=1m");
+    // On a machine that is slow, the hours before the page follow while it is shown.
+    let all = ["full retention", "all of the past that is kept was simulated"];
+    let there = || all.iter().any(|words| server.log().contains(words)).then_some(());
+    until_or(5 * MAX_WAIT, there, || format!("not all history: {}", server.log()));
     let inks = || serde_json::from_value::<[f64; 2]>(browser.eval(INKS)).expect("two counts");
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);

@@ -3,7 +3,7 @@
 use super::{live, no_faults, nothing_moved};
 use shared::wire::CheckState;
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, free_port};
 use watchglass_tests::stage::Stage;
 
 const LINK: &str = "document.documentElement.dataset.link";
@@ -133,8 +133,8 @@ fn a_lost_gpu_is_counted_out_and_named() {
 fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().to_str().expect("a plain path");
-    let server = Server::start(["--data-dir", folder]);
-    let port = server.addr().port().to_string();
+    let port = free_port();
+    let server = Server::start_on(port, ["--data-dir", folder]);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -143,7 +143,7 @@ fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
     assert!(server.end().success());
     browser.until(&format!(r#"{LINK} === "reconnecting" && {BANNER}.includes("nothing is lost")"#));
     let before = browser.eval(SAMPLES).as_u64().expect("a count");
-    let _again = Server::start_command(watchglass(["--port", &port, "--data-dir", folder]));
+    let _again = Server::start_on(port, ["--data-dir", folder]);
     live(&browser);
     // The new run of the server shows the stored samples of the old one, and its own.
     browser.until(&format!("{SAMPLES} >= {}", before + 2));

@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::postgresql::Postgresql;
 use crate::programs::Program;
 use crate::receiver::{self, Receiver};
-use crate::server::{Server, ServerAnswer, watchglass};
+use crate::server::{Server, ServerAnswer, free_port, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
 use fake_clock::FakeClock;
@@ -198,7 +198,7 @@ impl Cluster {
             nats: Some(nats),
             nats_at,
             hubs: (0..hubs).map(|_| None).collect(),
-            ports: vec![0; hubs],
+            ports: (0..hubs).map(|_| free_port()).collect(),
             own,
             clock,
             keys,

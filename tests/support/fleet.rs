@@ -5,7 +5,7 @@ use crate::audit::Audit;
 use crate::cutter::{Cutter, Direction, Way};
 use crate::hub::send;
 use crate::ledger::{Chance, Ledger};
-use crate::server::{Server, watchglass};
+use crate::server::{Server, free_port, watchglass};
 use crate::waiting::{until_or, within};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -223,7 +223,7 @@ impl Fleet {
         key: impl FnOnce(&Server) -> String,
     ) -> Fleet {
         let hub_args: Vec<String> = args.iter().map(|arg| (*arg).to_string()).collect();
-        let hub = start_hub(&hub_folder, 0, &hub_args, &hub_env);
+        let hub = start_hub(&hub_folder, free_port(), &hub_args, &hub_env);
         let (key, cutter) = (key(&hub), Cutter::start(hub.addr()));
         Fleet {
             own,

@@ -1,6 +1,6 @@
 //! A hub with people, keys and a machine, for tests. They are created in its folder before it starts.
 
-use crate::server::{Server, ServerAnswer, ask_with, watchglass};
+use crate::server::{Server, ServerAnswer, ask_with, free_port, watchglass};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
@@ -183,7 +183,8 @@ impl Hub {
         args: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let Cast { instance, tokens, keys, link } = made_in(database);
-        let server = Self::server_at(folder.path(), 0, args, env);
+        // A test may start another one on the same port.
+        let server = Self::server_at(folder.path(), free_port(), args, env);
         let port = server.addr().port();
         let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());
         let cookies = tokens.into_iter().map(|(name, token)| (name, cookie(token))).collect();
@@ -196,7 +197,7 @@ impl Hub {
         Self::server_at(folder, 0, args, Vec::new())
     }
 
-    /// Starts the hub of a folder on a port that an earlier one has left, with these variables.
+    /// Starts the hub of a folder on this port with these variables, like [`Server::start_on`].
     pub fn server_at<'a>(
         folder: &Path,
         port: u16,
