@@ -135,9 +135,7 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
     cluster.until("it is said why that lacks", || {
         over_time(&cluster)["lacks"].as_str().is_some_and(|why| why.contains("the other hub"))
     });
-    let begin = Instant::now();
     cluster.until("it is unreachable", || state(&cluster).as_deref() == Some("unreachable"));
-    assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());
     assert!(firing(&cluster, 1, "machine-lost").is_empty(), "nobody calls it lost yet");
 }
 

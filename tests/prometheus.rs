@@ -107,7 +107,7 @@ fn with_prometheus_it_scrapes_us_and_answers_with_our_values() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("prometheus.yml");
     let text = format!(
-        "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n- job_name: watchglass\n  static_configs:\n  - targets: ['{}']\n",
+        "global: {{scrape_interval: 3s, scrape_timeout: 3s}}\nscrape_configs:\n- job_name: watchglass\n  static_configs:\n  - targets: ['{}']\n",
         server.addr()
     );
     std::fs::write(&config, text).expect("written");
@@ -133,13 +133,14 @@ fn with_prometheus_it_scrapes_us_and_answers_with_our_values() {
     assert_eq!(value(&total), Some(own), "{total}");
     let name = json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["name"].clone();
     assert_eq!((&total["metric"]["source"], &total["metric"]["job"]), (&name, &"watchglass".into()));
-    let up = ask("up");
-    assert_eq!(up.first().and_then(value), Some(1.0), "{up:?}");
+    // After a scrape that took too long, its values are gone until the next one.
+    until("it is up", || (ask("up").first().and_then(value) == Some(1.0)).then_some(()));
     // Cores are labels, and shares are ratios.
-    let cores = ask("watchglass_cpu_core_utilization_ratio");
     let known =
         json(&server.get("/api/v1/series?match=cpu.*.cpu_percent", &[]).body)["series"].as_array().map(Vec::len);
-    assert_eq!(Some(cores.len()), known);
+    let cores = until("all cores", || {
+        Some(ask("watchglass_cpu_core_utilization_ratio")).filter(|cores| Some(cores.len()) == known)
+    });
     assert!(cores.iter().all(|core| value(core).is_some_and(|v| (0.0..=1.0).contains(&v))), "{cores:?}");
     // Prometheus knows our counters as counters, with their help.
     let about = until("it knows what we say of them", || {
@@ -171,7 +172,7 @@ fn with_prometheus_every_query_of_the_dashboards_is_answered() {
     let server = demo();
     let config = folder.path().join("prometheus.yml");
     let text = format!(
-        "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n- job_name: watchglass\n  static_configs:\n  - targets: ['{}']\n",
+        "global: {{scrape_interval: 3s, scrape_timeout: 3s}}\nscrape_configs:\n- job_name: watchglass\n  static_configs:\n  - targets: ['{}']\n",
         server.addr()
     );
     std::fs::write(&config, text).expect("written");
@@ -192,22 +193,24 @@ fn with_prometheus_every_query_of_the_dashboards_is_answered() {
         let runs = ask("watchglass_gpu_run")?;
         Some(runs.first()?["metric"]["run"].as_str()?.to_string())
     });
-    until("rates", || ask("rate(watchglass_network_receive_bytes_total[10s])").filter(|all| !all.is_empty()));
+    until("rates", || ask("rate(watchglass_network_receive_bytes_total[1m])").filter(|all| !all.is_empty()));
     let page = server.get("/metrics", &[]).body;
     for name in ["machine", "fleet", "runs"] {
         let text = std::fs::read_to_string(made.join(format!("watchglass-{name}.json"))).expect("written");
         let mut answered = 0;
         for (title, expression) in expressions(&json(&text)) {
             let own = if name == "fleet" { ".*" } else { "demo-01" };
-            let query = expression.replace("$source", own).replace("$run", &run).replace("$__rate_interval", "10s");
-            let found = ask(&query).unwrap_or_else(|| panic!("{title}: {query}"));
+            let query = expression.replace("$source", own).replace("$run", &run).replace("$__rate_interval", "1m");
             // The dashboard shows each family that is on the page of the server.
             let family = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             let family = family.into_iter().find(|word| word.starts_with("watchglass_")).expect("a name");
             let has = page.contains(&format!("\n{family}{{source=\"demo-01\"")) && name == "machine";
-            assert!(!found.is_empty() || !has, "{title}: {query} has no answer");
             // No finding is open in this demo.
-            assert!(!found.is_empty() || name == "machine" || title == "Findings", "{title}: {query} has no answer");
+            let is_wanted = has || (name != "machine" && title != "Findings");
+            // After a scrape that took too long, its values are gone until the next one.
+            let found = until(&format!("an answer for {title}: {query}"), || {
+                ask(&query).filter(|found| !found.is_empty() || !is_wanted)
+            });
             answered += usize::from(!found.is_empty());
         }
         assert!(answered > if name == "machine" { 40 } else { 8 }, "{name}: {answered}");

