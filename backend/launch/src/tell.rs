@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of a server's answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout of a server's answer. While all ranks of a job start, a machine may be so busy that a second is not enough.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of saved reports that are delivered, and the timeout for all of them.
 const MAX_DELIVERED: usize = 100;
@@ -47,7 +47,8 @@ impl Teller {
         Server::first(&self.sockets).map(|server| server.path)
     }
 
-    /// Requests the server's folder for output of jobs, and the server's ID of a run. Waits at most one second.
+    /// Requests the server's folder for output of jobs, and the server's ID of a run. Waits at most three
+    /// seconds.
     ///
     /// # Errors
     /// No server listens or answers, or it records no output, or not for us; the sentence is the reason.
@@ -81,7 +82,7 @@ impl Teller {
     }
 
     /// The ID for a new run with this one: another one if a run on this machine has it, ended or not. Without a server
-    /// that answers within a second, the ID stays.
+    /// that answers within three seconds, the ID stays.
     pub fn new_id(&self, id: &str) -> String {
         let asked = serde_json::to_vec(&NewId { new: id.into() }).unwrap_or_default();
         let answer = self.sent(&asked).and_then(|server| server.answer(Instant::now() + ANSWER_TIMEOUT).ok());
@@ -94,7 +95,7 @@ impl Teller {
         self.sockets.iter().find_map(sent)
     }
 
-    /// Reports, and waits at most one second for the acknowledgment. A server that does not answer counts as absent.
+    /// Reports, and waits at most three seconds for the acknowledgment. A server that does not answer counts as absent.
     /// Returns a sentence if the run is listed under another ID.
     ///
     /// # Errors
@@ -151,7 +152,7 @@ impl Teller {
         Err(failed)
     }
 
-    /// Delivers saved reports of earlier runs on this machine. It takes at most one second.
+    /// Delivers saved reports of earlier runs on this machine. It begins none after a second.
     pub fn deliver(&self) {
         let Some(path) = self.spool.as_ref().filter(|path| path.is_dir()) else { return };
         // A server reads its own folder by itself.
