@@ -566,16 +566,25 @@ fn a_run_shows_what_slurm_reserved_beside_what_it_used() {
 fn a_run_is_a_question_about_its_time_its_machines_and_its_gpus() {
     let bench = Bench::new();
     let server = bench.server();
-    bench.job(&["--id", "asked", "--name", "lr", "--", "sleep", "2"]).output().expect("it ran");
+    let samples = || -> Vec<Value> {
+        let answer = server.get("/api/v1/query?run=asked&tag=system.cpu_percent", &[]);
+        let answer: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        answer["series"][0]["points"].as_array().cloned().unwrap_or_default()
+    };
+    // It goes on until there is a sample of its time, however late that is.
+    let mut job = bench.job(&["--id", "asked", "--name", "lr", "--", "sh", "-c", "read line; exit 0"]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    until_so("a sample", || samples().len() > 1);
+    drop(job.stdin.take());
+    job.wait().expect("it ended");
     let run = bench.sentence(&server, "asked", "finished");
     let (began, ended) = (run["began"].as_f64().expect("a begin"), run["ended"].as_f64().expect("an end"));
-    let points = until("its samples", || {
-        let answer: Value =
-            serde_json::from_str(&server.get("/api/v1/query?run=asked&tag=system.cpu_percent", &[]).body)
-                .expect("JSON");
-        let points = answer["series"][0]["points"].as_array().cloned().unwrap_or_default();
-        (!points.is_empty()).then_some(points)
+    until_so("the first sample after its end", || {
+        let sources = server.get("/api/v1/sources", &[]).body;
+        let sources: Value = serde_json::from_str(&sources).expect("JSON");
+        sources["sources"][0]["last"].as_f64().is_some_and(|last| last > ended)
     });
+    let points = samples();
     let times: Vec<f64> = points.iter().map(|point| point[0].as_f64().expect("a time")).collect();
     assert!(times.iter().all(|t| (began..=ended).contains(t)), "{times:?} of {began} to {ended}");
     let csv = server.get("/api/v1/export?run=asked&tag=system.cpu_percent", &[]);

@@ -69,7 +69,8 @@ fn each_host_of_a_page_is_a_machine_of_its_own() {
     until("both machines have ticks", || {
         let sources = json(&server, "/api/v1/sources")["sources"].as_array().cloned().unwrap_or_default();
         let named = |name: &str| sources.iter().any(|source| source["name"] == name);
-        (named("node-a") && named("node-b") && temps("node-b").len() == 2).then_some(())
+        let have_ticks = || !temps("node-a").is_empty() && temps("node-b").len() == 2;
+        (named("node-a") && named("node-b") && have_ticks()).then_some(())
     });
     assert_eq!(temps("node-a"), ["gpu.0.temp"]);
     assert_eq!(temps("node-b"), ["gpu.0.temp", "gpu.1.temp"]);
