@@ -36,15 +36,17 @@ fn a_page_finds_nothing_of_another_one_and_hears_nothing_of_it() {
     assert_eq!(first.eval("matchMedia('(prefers-color-scheme: dark)').matches"), true);
 }
 
-/// The message of a failed test.
+/// The message of a failed test. It must not have waited for what does not come.
+#[track_caller]
 fn failure(test: impl FnOnce()) -> String {
+    let begin = std::time::Instant::now();
     let failure = catch_unwind(AssertUnwindSafe(test)).expect_err("it fails");
+    assert!(begin.elapsed() < watchglass_tests::waiting::MAX_WAIT, "{:?}", begin.elapsed());
     failure.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
 #[test]
 fn a_page_that_crashes_and_a_browser_that_ends_fail_whoever_waits_for_them_at_once() {
-    let begin = std::time::Instant::now();
     let browser = Browser::alone();
     let why = failure(|| drop(browser.cdp("Page.crash", serde_json::json!({}))));
     assert!(why.contains("Page.crash: the page has crashed"), "{why}");
@@ -53,5 +55,4 @@ fn a_page_that_crashes_and_a_browser_that_ends_fail_whoever_waits_for_them_at_on
     let browser = Browser::alone();
     let why = failure(|| drop(browser.cdp("Browser.crash", serde_json::json!({}))));
     assert!(why.contains("Browser.crash: Chromium has ended"), "{why}");
-    assert!(begin.elapsed() < watchglass_tests::waiting::MAX_WAIT, "{:?}", begin.elapsed());
 }
