@@ -139,18 +139,23 @@ fn a_thousand_calls_in_a_second_and_sixty_four_ranks_at_once_are_a_few_records()
     let counted = |all: &[Value]| all.iter().filter_map(|one| one["count"].as_u64()).sum::<u64>();
     let all = bench.records(&server, "its alerts", |all| !all.is_empty() && counted(all) > 1);
     assert!(all.len() <= 6 && counted(&all) <= sent, "{sent} calls: {all:?}");
-    // Each process of a job sends the same alert.
-    let ranks = "for n in $(seq 64); do $A alert 'gradient overflow' & done; wait; sleep 4";
-    assert!(bench.job("ranks", ranks).output().expect("it ran").status.success());
+    // Each process of a job sends the same alert. On a loaded machine the server may be late for some of them, which do not
+    // wait: then it is unknown whether they were heard.
+    let ranks = "for n in $(seq 64); do $A alert 'gradient overflow' && echo taken & done; wait; sleep 4";
+    let ran = bench.job("ranks", ranks).output().expect("it ran");
+    assert!(ran.status.success());
+    let taken = String::from_utf8_lossy(&ran.stdout).lines().count() as u64;
+    assert!(taken > 0, "{}", String::from_utf8_lossy(&ran.stderr));
     let of = |all: &[Value]| all.iter().filter(|one| one["run"] == "ranks").cloned().collect::<Vec<_>>();
-    let all = bench.records(&server, "64 calls", |all| counted(&of(all)) == 64);
-    assert!(of(&all).len() <= 8, "{all:?}");
+    let all = bench.records(&server, "64 calls", |all| counted(&of(all)) >= taken);
+    assert!(counted(&of(&all)) <= 64 && of(&all).len() <= 8, "{all:?}");
 }
 
 #[test]
 fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
     let bench = Bench::new();
     let server = bench.server();
+    let begin = Instant::now();
     let wild = json!({
         "title": "loss {run}\n@everyone <b>\u{202e}x", "text": "{value}\n<script>\u{1b}[2J", "severity": "info", "id": "once",
     });
@@ -180,10 +185,12 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
         let (status, said) = bench.post(&server, &nowhere);
         assert!(status == 404, "{said}");
     }
-    // Ten new ones per minute are accepted; one is accepted already.
+    // Ten new ones per minute are accepted, and one is accepted already. Each six seconds of a slow test allow one more.
     let taken: Vec<u16> = (0..20).map(|n| bench.post(&server, &json!({ "title": format!("step {n}") })).0).collect();
-    assert_eq!(taken.iter().filter(|status| **status == 201).count(), 9, "{taken:?}");
-    assert_eq!(taken.iter().filter(|status| **status == 429).count(), 11, "{taken:?}");
+    let more = begin.elapsed().as_secs() as usize / 6;
+    let accepted = taken.iter().filter(|status| **status == 201).count();
+    assert!((9..=9 + more).contains(&accepted), "{taken:?}");
+    assert_eq!(taken.iter().filter(|status| **status == 429).count(), 20 - accepted, "{taken:?}");
     let all = bench.records(&server, "that some are left out", |all| all.len() > 10);
     let said = all.iter().filter(|one| one["title"].as_str().is_some_and(|title| title.starts_with("Limit of alerts")));
     assert_eq!(said.count(), 1, "{all:?}");

@@ -190,7 +190,7 @@ fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
             tokio_tungstenite::connect_async(format!("ws://{}/api/v1/live", server.addr())).await.expect("it listens");
         let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None, sources: vec![String::new()] };
         socket.send(Message::Binary(wire::encode(&open).into())).await.expect("sent");
-        let (mut messages, mut frames) = (0, 0);
+        let (begin, mut messages, mut frames) = (Instant::now(), 0, 0);
         while frames < 40 {
             let message = tokio::time::timeout(MAX_WAIT, socket.next()).await.expect("in time").expect("more");
             let Message::Binary(bytes) = message.expect("a message") else { continue };
@@ -200,7 +200,9 @@ fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
                 socket.send(Message::Binary(wire::encode(&PageMessage::Ack { messages }).into())).await.expect("sent");
             }
         }
-        assert!(messages <= 15, "{frames} ticks in {messages} messages");
+        // At least half a second is between two messages. A loaded machine has fewer ticks in that time, and so in each.
+        let most = (begin.elapsed().as_millis() / 500 + 2).max(15);
+        assert!(u128::from(messages) <= most, "{frames} ticks in {messages} messages, of {most}");
     });
 }
 
