@@ -29,7 +29,7 @@ use std::sync::Arc;
 use viewer::curves::CurveChart;
 use viewer::runs::{Figures, Measured, STEPS, Whole};
 
-/// Seconds between two polls while the run is open, and after its end: late samples may arrive.
+/// Seconds between two polls while the run is open, and once it has settled: late samples may arrive.
 const REFRESH_SECONDS: u32 = 5;
 const OVER_SECONDS: u32 = 60;
 /// Markers that are listed; all are drawn.
@@ -58,8 +58,9 @@ impl AskedRun {
         let path = format!("api/v1/runs/{}", String::from(js_sys::encode_uri_component(&id)));
         Effect::new(move || {
             page.beat.track();
-            let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
-            let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
+            let now = page.server_now();
+            let is_settled = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
+            let wait = if is_settled { OVER_SECONDS } else { REFRESH_SECONDS };
             let due = since.get_value().is_none_or(|since| since >= wait && page.state.get() == LinkState::Live);
             if !due || document().hidden() {
                 return since.update_value(|since| *since = since.map(|n| n + 1));

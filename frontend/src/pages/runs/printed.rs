@@ -16,7 +16,7 @@ use viewer::runs::Whole;
 
 /// Number of lines that are requested and shown at once.
 const LINES: usize = 500;
-/// Seconds between two polls while the run is open, and after its end.
+/// Seconds between two polls while the run is open, and once it has settled.
 const REFRESH_SECONDS: u32 = 2;
 const OVER_SECONDS: u32 = 60;
 /// Distance from the end of the list within which it scrolls with new lines, in pixels.
@@ -178,8 +178,9 @@ impl Lines {
         let Lines { page, whole, id, filter, at_end, earlier, since, is_asked, .. } = self;
         Effect::new(move || {
             page.beat.track();
-            let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
-            let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
+            let now = page.server_now();
+            let is_settled = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
+            let wait = if is_settled { OVER_SECONDS } else { REFRESH_SECONDS };
             let follows = at_end.get_untracked() && earlier.get_untracked().is_none();
             let due = match since.get_value() {
                 None => true,

@@ -193,10 +193,24 @@ pub struct Whole {
 /// Id of the chart of steps, which belong to a job and not to a rank.
 pub const STEPS: &str = "steps";
 
+/// Time after the end of a run in which more is told about it, in ms: its last output, the rank that fell first, and the
+/// class of a failure, which is read from the output.
+const SETTLES_MS: i64 = 60_000;
+
+/// Whether nothing new is expected at `now` of a run that ended then, ms since the epoch.
+fn is_settled(ended: Option<i64>, now: i64) -> bool {
+    ended.is_some_and(|ended| now - ended > SETTLES_MS)
+}
+
 impl Listed {
     /// The class of its failure in words; empty if it did not fail.
     pub fn failure_words(&self) -> &'static str {
         self.failure.map_or("", FailureClass::words)
+    }
+
+    /// Whether it ended so long before `now` (ms since the epoch) that nothing new is expected of it.
+    pub fn is_settled(&self, now: i64) -> bool {
+        is_settled(self.ended, now)
     }
 
     /// Duration, in total or until `now`, ms.
@@ -219,6 +233,13 @@ impl Ranked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_followed_for_a_minute_after_its_end() {
+        assert!(!is_settled(None, 1_000_000), "it runs");
+        assert!(!is_settled(Some(1_000_000), 1_002_000) && !is_settled(Some(1_000_000), 1_060_000));
+        assert!(is_settled(Some(1_000_000), 1_060_001));
+    }
 
     #[test]
     fn a_rank_that_its_launcher_ended_after_the_failure_has_not_crashed() {
