@@ -408,6 +408,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
 #[test]
 fn what_a_server_finds_leads_its_page_with_the_evidence_drawn() {
     let server = Server::start(["demo", "--gpus", "8", "--fail", "throttle"]);
+    super::has_finding(&server);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

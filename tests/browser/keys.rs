@@ -229,6 +229,7 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
 #[test]
 fn a_symptom_finds_the_finding_and_times_are_typed_as_people_write_them() {
     let server = Server::start(["demo", "--gpus", "8", "--fail", "straggler"]);
+    super::has_finding(&server);
     let browser = Browser::start();
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);

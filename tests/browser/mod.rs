@@ -82,6 +82,18 @@ fn has_history(server: &Server) {
     until_or(3 * MAX_WAIT, there, || format!("no history: {}", server.log()));
 }
 
+/// Waits until a demo with a fault has found it. It learns from its simulated past first, which takes minutes on a loaded
+/// machine.
+#[track_caller]
+fn has_finding(server: &Server) {
+    let found = || {
+        let answer = server.get("/api/v1/findings?active=1", &[]).body;
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
+        answer["findings"].as_array().filter(|all| !all.is_empty()).map(|_| ())
+    };
+    until_or(9 * MAX_WAIT, found, || format!("nothing is found: {}", server.log()));
+}
+
 /// A live page of the demo with eight GPUs; `query` is added to its address.
 #[track_caller]
 fn start(query: &str) -> (&'static Server, Browser) {
