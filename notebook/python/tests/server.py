@@ -9,7 +9,7 @@ import threading
 
 class FakeServer:
     """Keeps its requests. With ``silent`` it accepts connections and never answers. ``answers`` maps the prefix of a
-    path to ``(status, object)``, ``texts`` to a text."""
+    path to ``(status, object)`` or ``(status, text)``, ``texts`` to a text."""
 
     def __init__(self, folder, silent=False):
         self.path = os.path.join(folder, "control.sock")
@@ -29,7 +29,8 @@ class FakeServer:
                 found = [said for path, said in fake.answers.items() if self.path.startswith(path)]
                 status, said = found[0] if found else (404, {"error": "nothing is there"})
                 texts = [text for path, text in fake.texts.items() if self.path.startswith(path)]
-                status, text = (200, texts[0].encode()) if texts else (status, json.dumps(said).encode())
+                text = texts[0] if texts else said if isinstance(said, str) else json.dumps(said)
+                status, text = 200 if texts else status, text.encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

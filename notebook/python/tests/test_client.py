@@ -69,6 +69,23 @@ class Road(Case):
             with self.assertRaisesRegex(client.Unreachable, "it is starting"):
                 watchglass.query("x")
 
+    def test_the_page_of_a_proxy_is_no_answer_of_the_server(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        page = "<html><head><title>502 Bad Gateway</title></head></html>"
+        fake.answers["/api/v1/markers"] = (502, page)
+        watchglass.mark("while the hub starts")
+        self.assertFalse(client.sender().flush(SOON))
+        self.assertEqual((watchglass.status()["queued"], watchglass.status()["dropped"]), (1, 0))
+        fake.answers["/api/v1/markers"] = (200, {"taken": 1, "dropped": 0})
+        self.assertTrue(client.sender().flush(SOON))
+        self.assertEqual(watchglass.status()["sent"], 1)
+        # A part of a request that a proxy finds too large may fit.
+        fake.answers["/api/v1/query"] = (413, page)
+        with self.assertRaises(client.Refused) as refused:
+            watchglass.query("x")
+        self.assertEqual(refused.exception.status, 413)
+
     def test_a_query_is_columns_by_tag(self):
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)

@@ -159,7 +159,10 @@ class Shell(Case):
 
     def test_a_mark_is_told(self):
         self.run_cell('%watchglass mark "epoch 3"')
-        self.assertIn("epoch 3", [one.get("text") for one in self.told()])
+        self.run_cell("%watchglass mark it's slow")
+        texts = [one.get("text") for one in self.told()]
+        self.assertIn("epoch 3", texts)
+        self.assertIn("it's slow", texts)
 
     def test_each_kernel_of_a_profile_loads_it_once_that_is_enabled(self):
         path = os.path.join(self.shell.profile_dir.startup_dir, "50-watchglass.py")

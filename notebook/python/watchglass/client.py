@@ -195,11 +195,10 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
             if len(text) > MAX_ANSWER:
                 raise Refused("the response exceeds 64 MiB; request less time or fewer series")
             if answer.status not in (200, 201):
-                said = json.loads(text) if text else {}
-                sentence = said.get("error") if isinstance(said, dict) else None
+                sentence = _sentence(text)
                 # The same request may succeed in a moment, for example after the start of the server.
                 refusal = (Unreachable if answer.status in BUSY else Refused)(
-                    str(sentence or "the server returned %d" % answer.status)
+                    str(sentence or "the server returned %d without a reason; check WATCHGLASS_URL" % answer.status)
                 )
                 refusal.status = answer.status
                 raise refusal
@@ -210,6 +209,15 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
         # An invalid address or answer.
         raise Refused("the server is not a Watchglass of this version; check WATCHGLASS_URL") from None
     raise Unreachable("no Watchglass responds; start one with `watchglass`, or set WATCHGLASS_URL")
+
+
+def _sentence(text):
+    """The sentence of an error's body; None for one that a proxy has written, such as a page of nginx."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return None
+    return said.get("error") if isinstance(said, dict) else None
 
 
 def clip(text, most):

@@ -185,7 +185,8 @@ def watchglass(shell, line):
     try:
         words = shlex.split(line)
     except ValueError:
-        words = ["?"]
+        # A quote alone, as in "it's slow".
+        words = line.split()
     cells = _cells.get(id(shell))
     if words == ["off"]:
         unload(shell)
