@@ -86,6 +86,10 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
         let command = value(&unit, "ExecStart").expect("a command");
         let words: Vec<&str> = command.strip_prefix("/usr/bin/watchglass ").expect("our program").split(' ').collect();
         takes(name, &words);
+        // A filter ends a program that makes another call: socket_group of [runs] needs this one.
+        let (denied, allowed) = ("SystemCallFilter=~@privileged @resources\n", "SystemCallFilter=fchownat\n");
+        let order = unit.find(denied).zip(unit.find(allowed)).map(|(denied, allowed)| denied < allowed);
+        assert_eq!(order, Some(true), "{name}: socket_group would end it");
         for key in ["ProtectProc", "ProcSubset", "PrivateDevices"] {
             assert_eq!(value(&unit, key), None, "{name}: what it measures");
         }
