@@ -15,6 +15,9 @@ live dashboard for the machines that train models
  Alone on one machine it needs no account, no cloud and no database. A hub
  shows many machines to a team.";
 
+/// Scripts that dpkg runs.
+const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
+
 /// Builds it from the binary, or returns the reason why it is skipped.
 pub fn build(release: &Release) -> Result<Done, String> {
     let Some(dpkg) = find("dpkg-deb") else {
@@ -72,11 +75,37 @@ pub fn build(release: &Release) -> Result<Done, String> {
     );
     paths::write(&at("DEBIAN/control"), &control)?;
     paths::write(&at("DEBIAN/conffiles"), "/etc/watchglass/watchglass.toml\n")?;
-    put(&at("DEBIAN"), [(&*own.join("postinst"), "postinst"), (&*own.join("postrm"), "postrm")])?;
+    put(&at("DEBIAN"), SCRIPTS.map(|name| (own.join(name), name)).iter().map(|(path, name)| (path.as_path(), *name)))?;
     cmd("chmod").args(["-R", "u=rwX,go=rX"]).arg(&root).run()?;
-    cmd("chmod").arg("755").args([at("DEBIAN/postinst"), at("DEBIAN/postrm"), at("usr/bin/watchglass")]).run()?;
+    let programs = SCRIPTS.map(|name| at("DEBIAN").join(name));
+    cmd("chmod").arg("755").args(programs).arg(at("usr/bin/watchglass")).run()?;
     // The order of names in a folder on disk varies. dpkg-deb sorts them, and takes the time from here.
     let build = cmd(dpkg).args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(release.deb());
     build.env("SOURCE_DATE_EPOCH", &release.time).run()?;
     Ok(Done::Now(release.deb().display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_know_each_service_of_the_machine_and_its_folder() {
+        let script = |name: &str| paths::read(&paths::root().join("xtask/dist").join(name)).expect("a script");
+        let [after, before, last] = SCRIPTS.map(script);
+        for unit in ["watchglass", "watchglass-hub", "watchglass-agent"] {
+            let service = format!(" {unit}.service");
+            assert!(after.contains(&service), "upgraded, {unit} is still the old program");
+            assert!(before.contains(&service), "removed, {unit} runs on");
+            let text = paths::read(&paths::root().join(format!("deploy/systemd/{unit}.service"))).expect("a unit");
+            let folder = text.lines().find_map(|line| line.strip_prefix("StateDirectory=")).expect("a folder");
+            let is_removed = |above: &str| last.split_whitespace().any(|word| word == format!("{above}/{folder}"));
+            assert!(is_removed("/var/lib"), "purged, {unit} leaves its data behind");
+            // The folder of a dynamic user lies there.
+            assert!(!text.contains("DynamicUser=yes") || is_removed("/var/lib/private"), "{unit}");
+        }
+        for name in SCRIPTS {
+            cmd("sh").arg("-n").arg(paths::root().join("xtask/dist").join(name)).run().expect("a script of sh");
+        }
+    }
 }
