@@ -70,7 +70,8 @@ pub async fn add(on: &mut Connection, notice: &OutboxRow) -> Result<(), Error> {
 }
 
 /// Leases the next one until a time: the first queued one of its group, from a channel with fewer than `at_once` leased
-/// ones. One whose lease has expired can be leased again.
+/// ones. One whose lease has expired can be leased again. No pause and no lease is longer than an hour: one that ends
+/// more than 61 min from now is from before the clock was set back, and does not count.
 ///
 /// # Errors
 /// The statement failed.
@@ -82,21 +83,23 @@ pub async fn lease(
 ) -> Result<Option<OutboxRow>, Error> {
     let take = "UPDATE outbox SET lease = $3, holder = $1, tries = tries + 1 WHERE id = (
                SELECT mine.id FROM outbox AS mine
-               WHERE mine.state = 'waiting' AND mine.next <= $2 AND (mine.lease IS NULL OR mine.lease <= $2)
+               WHERE mine.state = 'waiting' AND (mine.next <= $2 OR mine.next > $2 + 3660000)
+               AND (mine.lease IS NULL OR mine.lease <= $2 OR mine.lease > $2 + 3660000)
                AND NOT EXISTS (SELECT 1 FROM outbox AS before WHERE before.channel = mine.channel
                                AND before.group_key = mine.group_key AND before.state = 'waiting'
                                AND before.seq < mine.seq)
                AND (SELECT count(*) FROM outbox AS busy WHERE busy.channel = mine.channel
-                    AND busy.state = 'waiting' AND busy.lease > $2) < $4
+                    AND busy.state = 'waiting' AND busy.lease > $2 AND busy.lease <= $2 + 3660000) < $4
                ORDER BY mine.next, mine.made, mine.id LIMIT 1) RETURNING *";
     let on_postgres = "UPDATE outbox SET lease = $3, holder = $1, tries = tries + 1 WHERE id = (
                SELECT mine.id FROM outbox AS mine
-               WHERE mine.state = 'waiting' AND mine.next <= $2 AND (mine.lease IS NULL OR mine.lease <= $2)
+               WHERE mine.state = 'waiting' AND (mine.next <= $2 OR mine.next > $2 + 3660000)
+               AND (mine.lease IS NULL OR mine.lease <= $2 OR mine.lease > $2 + 3660000)
                AND NOT EXISTS (SELECT 1 FROM outbox AS before WHERE before.channel = mine.channel
                                AND before.group_key = mine.group_key AND before.state = 'waiting'
                                AND before.seq < mine.seq)
                AND (SELECT count(*) FROM outbox AS busy WHERE busy.channel = mine.channel
-                    AND busy.state = 'waiting' AND busy.lease > $2) < $4
+                    AND busy.state = 'waiting' AND busy.lease > $2 AND busy.lease <= $2 + 3660000) < $4
                ORDER BY mine.next, mine.made, mine.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *";
     let query = sql::query_as(take).on_postgres(on_postgres).bind(holder).bind(now).bind(until).bind(at_once);
     query.fetch_optional(on).await

@@ -80,6 +80,7 @@ on_both! {
     rules_silences_and_channels_are_one_teams,
     alerts_are_one_row_each_and_seen_by_whose_they_are,
     notices_of_a_group_go_out_one_by_one_and_in_their_order,
+    a_clock_that_is_set_back_holds_no_notice_up,
     what_only_one_may_do_is_done_by_one,
     a_link_is_one_hubs_and_void_without_its_lease,
     who_judges_a_machine_follows_its_link_and_else_is_who_tells,
@@ -1037,6 +1038,37 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "nor is what it is told");
     channels::remove(&mut on, &id('d')).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 1, "they go with their channel");
+}
+
+async fn a_clock_that_is_set_back_holds_no_notice_up(records: &Records) {
+    let mut on = change(records).await;
+    channels::add(&mut on, &channel('k')).await.unwrap();
+    // Its next try and its lease are of a day when the clock was four hours ahead.
+    let hour = 3_600_000;
+    let notice = OutboxRow {
+        id: id('7'),
+        channel: id('k'),
+        group_key: "one".into(),
+        seq: 1,
+        kind: "firing".into(),
+        title: "notice".into(),
+        body: "{}".into(),
+        made: 4 * hour,
+        state: "waiting".into(),
+        tries: 0,
+        next: 4 * hour,
+        lease: None,
+        holder: None,
+        tried: None,
+        words: String::new(),
+    };
+    outbox::add(&mut on, &notice).await.unwrap();
+    let mut lease = async |now| outbox::lease(&mut on, "me", (now, now + 60), 4).await.unwrap().map(|row| row.id);
+    assert_eq!(lease(3 * hour).await, None, "a pause may last an hour");
+    assert_eq!(lease(hour).await, Some(id('7')));
+    assert_eq!(lease(hour).await, None, "it is in hand");
+    assert_eq!(lease(4 * hour).await, Some(id('7')), "that lease has expired");
+    assert_eq!(lease(2 * hour).await, Some(id('7')), "this one is of a time to come");
 }
 
 async fn what_only_one_may_do_is_done_by_one(records: &Records) {

@@ -149,6 +149,15 @@ impl Channels {
         self.row(name).sent.push(now);
     }
 
+    /// Moves the next digests before a clock that was set back by this much. The other times are tested for that where
+    /// they are used.
+    pub fn go_back(&mut self, by: i64) {
+        for (name, row) in self.rows.iter_mut().filter(|(_, row)| row.digest != 0) {
+            row.digest = (row.digest - by).max(1);
+            self.dirty.insert(name.clone());
+        }
+    }
+
     pub fn next_seq(&mut self, name: &str) -> u64 {
         let row = self.row(name);
         row.seq += 1;
@@ -211,8 +220,10 @@ impl Channels {
         std::mem::take(&mut self.dirty).into_iter().map(|name| (name.clone(), bytes(&name))).collect()
     }
 
-    pub fn restore(&mut self, name: &str, bytes: &[u8]) {
-        if let Ok(row) = postcard::from_bytes(bytes) {
+    pub fn restore(&mut self, name: &str, bytes: &[u8], now: i64) {
+        if let Ok(mut row) = postcard::from_bytes::<ChannelProgress>(bytes) {
+            // Later than that, the clock was set back meanwhile.
+            row.digest = row.digest.min(now + STORM_MS);
             self.rows.insert(name.to_string(), row);
         }
     }

@@ -28,11 +28,15 @@ impl Notices {
             let (Some(bytes), Some((sort, rest))) = (&row.bytes, row.key.split_once(SEP)) else { continue };
             match (sort, rest.split_once(SEP)) {
                 ("g", Some((channel, group))) => {
-                    if let Ok(read) = postcard::from_bytes::<Group>(bytes) {
+                    if let Ok(mut read) = postcard::from_bytes::<Group>(bytes) {
+                        // The clock was set back meanwhile.
+                        if read.last > now {
+                            read.go_back(read.last - now);
+                        }
                         self.groups.insert((channel.to_string(), group.to_string()), read);
                     }
                 }
-                ("c", None) => self.channels.restore(rest, bytes),
+                ("c", None) => self.channels.restore(rest, bytes, now),
                 _ => {}
             }
         }

@@ -192,6 +192,8 @@ pub struct Notices {
     tidy: bool,
     /// Time of the last check for such alerts.
     tidied: i64,
+    /// Time of the last poll.
+    polled: i64,
 }
 
 const SEP: char = '\u{1f}';
@@ -348,6 +350,7 @@ impl Notices {
     /// The due notices.
     pub fn poll(&mut self, now: i64) -> Vec<Due> {
         let mut out = Vec::new();
+        self.follow_clock(now);
         let due: Vec<GroupKey> = self.groups.iter().filter(|(_, g)| g.due <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             if self.channels.is_kind(&key.0, "alertmanager") {
@@ -376,6 +379,21 @@ impl Notices {
             self.tidy = self.alerts.values().any(|live| live.alert.state == AlertState::Resolved);
         }
         out
+    }
+
+    /// After a clock was set back, times of the state would be in the future, and nothing would be notified until then:
+    /// all of them go back with it.
+    fn follow_clock(&mut self, now: i64) {
+        let by = self.polled - now;
+        self.polled = now;
+        if by <= 0 {
+            return;
+        }
+        for (key, group) in &mut self.groups {
+            group.go_back(by);
+            self.dirty.insert(key.clone());
+        }
+        self.channels.go_back(by);
     }
 
     /// Drops groups without members.
@@ -645,6 +663,17 @@ impl Group {
         let due = if self.last == 0 { wanted } else { wanted.max(self.last + self.spacing) };
         self.due = if self.waits { self.due.min(due) } else { due };
         self.waits = true;
+    }
+
+    /// Moves its times before a clock that was set back by this much; the times of notices are part of their ids, and
+    /// stay.
+    fn go_back(&mut self, by: i64) {
+        if self.last != 0 {
+            self.last -= by;
+        }
+        if self.due != i64::MAX {
+            self.due -= by;
+        }
     }
 
     fn widen_spacing(&mut self, now: i64) {

@@ -514,6 +514,36 @@ fn what_one_notice_lost_another_may_have_told() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_holds_no_notice_up() {
+    const BACK: i64 = 8 * 60 * MINUTE;
+    let make = || notices(&rules(), &[channel("lab", "slack")]);
+    let (mut all, a) = (make(), alert("hot", "a", T + BACK, &[]));
+    all.apply(&a, T + BACK);
+    assert_eq!(poll_notices(&mut all, T + BACK, T + BACK + MINUTE).len(), 1);
+    let rows = all.changed_rows();
+    // The group had a notice just now, and the next is not spaced from a time to come.
+    let b = alert("hot", "b", T, &[]);
+    all.apply(&b, T);
+    let seen = poll_notices(&mut all, T, T + 15 * MINUTE);
+    assert_eq!(seen.iter().map(|s| s.2).collect::<Vec<_>>(), [1], "{seen:?}");
+    // Likewise after a restart.
+    let mut next = make();
+    next.restore(&rows, std::slice::from_ref(&a.alert), T);
+    next.apply(&b, T);
+    let seen = poll_notices(&mut next, T, T + 15 * MINUTE);
+    assert_eq!(seen.iter().map(|s| s.2).collect::<Vec<_>>(), [1], "{seen:?}");
+    // A storm ends by the clock that is.
+    let mut all = make();
+    for i in 0..30 {
+        let run = format!("r{i}");
+        all.apply(&alert("hot", &run, T + BACK, &[("run", run.as_str())]), T + BACK);
+    }
+    assert_eq!(poll_notices(&mut all, T + BACK, T + BACK + MINUTE).len(), 20);
+    let seen = poll_notices(&mut all, T, T + 15 * MINUTE);
+    assert!(seen.iter().any(|s| s.1 == NoticeKind::Digest), "{seen:?}");
+}
+
+#[test]
 fn a_group_without_members_is_forgotten_and_so_is_its_row() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let hot = alert("hot", "a", T, &[]);
