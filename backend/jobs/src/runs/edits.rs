@@ -109,6 +109,17 @@ impl KnownEdits {
         Some(Arc::new(run))
     }
 
+    /// The spans in which processes of deleted runs of an ID began on a machine of this key, milliseconds since the Unix
+    /// epoch. Jobs of one address share the ID, so that only the time of the deleted one counts.
+    pub fn deleted_spans(&self, run: &str, key: &str) -> Vec<(i64, i64)> {
+        let deleted = self.edits_of(run).filter(|edit| edit.deleted.is_some());
+        let span = |edit: &Arc<RunEdit>| match edit.machines.get(key)? {
+            None => Some((i64::MIN, edit.cut())),
+            Some(_) => Some((edit.span.0, edit.span.1.unwrap_or(edit.cut()))),
+        };
+        deleted.filter_map(span).collect()
+    }
+
     /// The change of the names of the run with these parts.
     pub fn of_parts(&self, parts: &[RunPart]) -> Option<Arc<RunEdit>> {
         let first = parts.first()?;
@@ -192,6 +203,21 @@ mod tests {
         };
         let rest = deleted().left(("key", None), None, &Arc::new(both)).expect("the new one");
         assert_eq!((rest.began, rest.processes.len()), (950_000, 1));
+    }
+
+    #[test]
+    fn what_a_deleted_run_printed_is_known_by_the_time_of_its_processes() {
+        assert_eq!(deleted().deleted_spans("a", "key"), [(i64::MIN, 900_000)]);
+        assert_eq!(deleted().deleted_spans("a", "other"), []);
+        assert_eq!(deleted().deleted_spans("b", "key"), []);
+        let edits = RunEdits::default();
+        let machines = [("key".to_string(), Some(3))].into();
+        let span = (100_000, Some(200_000));
+        edits.set(vec![RunEdit { run: "a".into(), machines, span, deleted: Some(500_000), ..RunEdit::default() }]);
+        assert_eq!(edits.now().deleted_spans("a", "key"), [(100_000, 200_000)]);
+        let machines = [("key".to_string(), None)].into();
+        edits.set(vec![RunEdit { run: "a".into(), machines, ..RunEdit::default() }]);
+        assert_eq!(edits.now().deleted_spans("a", "key"), [], "it has other names only");
     }
 
     #[test]

@@ -239,6 +239,12 @@ impl RunRegistry {
         sources.iter().zip(all).map(left).collect()
     }
 
+    /// The spans in which processes of deleted runs of an ID, as machines use it, began on a machine, milliseconds since
+    /// the Unix epoch: an agent keeps their output for a while.
+    pub fn deleted_spans(&self, run: &str, machine: &str) -> Vec<(i64, i64)> {
+        self.edits.now().deleted_spans(run, machine)
+    }
+
     /// All runs that a reader may see and that were there between two times, newest first. Runs whose samples have gone
     /// are included. It may read the disk.
     pub fn seen(&self, reader: &Reader, span: (i64, i64)) -> impl Iterator<Item = Arc<Run>> + use<> {

@@ -51,6 +51,8 @@ struct Machine {
     is_here: bool,
     /// The only process whose lines are wanted, by its start and PID; `None`: all.
     process: Option<(i64, u32)>,
+    /// Spans in which processes of deleted runs of this ID began: their lines stay on the machine for a while.
+    deleted: Vec<(i64, i64)>,
 }
 
 /// A line, with the index of its machine.
@@ -141,15 +143,16 @@ impl Machine {
     /// A part of its lines, or the reason why there is none, as a sentence.
     async fn part(&self, app: &Arc<App>, slot: &AnswerSlot, mut asked: LinesAsked) -> Result<LinesPart, String> {
         asked.process = self.process.or(asked.process);
-        match (&app.hub, self.is_here) {
+        let part = match (&app.hub, self.is_here) {
             (_, true) => {
                 let theirs = app.clone();
                 let read = move || theirs.runs.lines(&theirs.live, &asked, OWN_PART_BYTES);
-                slot.blocking(read).await.map_err(|_| "the lines could not be read; see the log".into())
+                slot.blocking(read).await.map_err(|_| "the lines could not be read; see the log".to_string())
             }
             (Some(hub), false) => hub.ingest.lines(self.source.id, asked).await.map_err(|why| why.to_string()),
             (None, false) => Ok(LinesPart::default()),
-        }
+        };
+        part.map(|part| without_deleted(part, &self.deleted))
     }
 
     /// The newest lines up to the requested number, in the order of their times.
@@ -173,6 +176,12 @@ impl Machine {
     }
 }
 
+/// The part without lines of processes that began in these spans.
+fn without_deleted(mut part: LinesPart, deleted: &[(i64, i64)]) -> LinesPart {
+    part.rows.retain(|(began, ..)| !deleted.iter().any(|(from, to)| (from..=to).contains(&began)));
+    part
+}
+
 fn printed((began, pid, line): (i64, u32, shared::output::OutputLine)) -> PrintedRow {
     PrintedRow { process: (began, pid), line }
 }
@@ -191,6 +200,7 @@ impl Readable {
                 ranks: Ranks::from_run(run, &process.source),
                 is_here: machine.is_here,
                 process: Some((process.began, process.pid)),
+                deleted: machine.deleted.clone(),
             }));
         }
         all.truncate(MAX_MACHINES);
@@ -286,7 +296,9 @@ pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Read
     let mut all = Vec::new();
     for (source, is_here) in kept_on(app, asker, run) {
         if all.len() < MAX_MACHINES && asker.sees_arguments(app, &source.key).await {
-            all.push(Machine { ranks: Ranks::from_run(run, &source.name), source, is_here, process: None });
+            let ranks = Ranks::from_run(run, &source.name);
+            let deleted = app.runs.deleted_spans(run.machine_id(), &source.key);
+            all.push(Machine { ranks, source, is_here, process: None, deleted });
         }
     }
     (!all.is_empty()).then_some(Readable(all))
@@ -486,4 +498,19 @@ fn answered(form: Form, text: String) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(mime(form)));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::output::OutputLine;
+
+    #[test]
+    fn lines_of_a_deleted_run_are_not_those_of_a_later_one_of_its_id() {
+        let row = |began: i64| (began, 7, OutputLine { t: began, n: 1, ..OutputLine::default() });
+        let part = LinesPart { rows: vec![row(100), row(200), row(300)], more: true, ..LinesPart::default() };
+        let left = without_deleted(part.clone(), &[(i64::MIN, 200)]);
+        assert_eq!((left.rows, left.more), (vec![row(300)], true), "further parts are still requested");
+        assert_eq!(without_deleted(part.clone(), &[]), part);
+    }
 }
