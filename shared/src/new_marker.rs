@@ -278,6 +278,22 @@ impl NewMarker {
     }
 }
 
+/// A kernel's ID as it is stored. Jupyter's servers give a UUID. VS Code, papermill and consoles give names of their own,
+/// as `v2-29684vbBr`, in which case counts.
+///
+/// # Errors
+/// A sentence: the text is no ID.
+pub fn kernel_id(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if is_kernel(text) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    match (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(fits) {
+        true => Ok(text.into()),
+        false => Err("kernel is the ID of a kernel: at most 64 letters, digits, - and _".into()),
+    }
+}
+
 /// Whether a text is a UUID in its usual form.
 pub fn is_kernel(id: &str) -> bool {
     let fits = |(at, byte): (usize, u8)| match at {
@@ -285,4 +301,21 @@ pub fn is_kernel(id: &str) -> bool {
         _ => byte.is_ascii_hexdigit(),
     };
     id.len() == 36 && id.bytes().enumerate().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_kernel_is_what_its_program_gives_it() {
+        let uuid = "0A1B2C3D-4e5f-6071-8293-a4b5c6d7e8f9";
+        assert_eq!(kernel_id(uuid), Ok(uuid.to_ascii_lowercase()));
+        for own in ["v2-29684vbBr", "v31a2b3c4d5e6f7", "tmp9z_x2j", "4711"] {
+            assert_eq!(kernel_id(own).as_deref(), Ok(own), "VS Code, papermill and consoles");
+        }
+        for wrong in ["", "a b", "a/b", "a.json", "\u{e9}", &"a".repeat(65)] {
+            assert!(kernel_id(wrong).is_err(), "{wrong}");
+        }
+    }
 }

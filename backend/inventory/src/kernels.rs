@@ -11,7 +11,7 @@ const MAX_ENDED: usize = 64;
 /// A kernel as it was last read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kernel {
-    /// Jupyter's kernel ID, a UUID.
+    /// Jupyter's kernel ID, a UUID; of a kernel that no Jupyter server started, the name of its connection file.
     pub id: String,
     /// PID of its process.
     pub pid: u32,

@@ -2,6 +2,7 @@
 
 use inventory::TakenValues;
 use shared::catalog::job::ValueSender;
+use shared::catalog::kernel;
 use shared::new_values::{BadValues, MAX_NAMES, NewValues, PER_SECOND};
 use shared::wire::SourceId;
 use std::fmt;
@@ -9,9 +10,6 @@ use stream::live::Live;
 
 /// Maximum number of ancestors of a sender among which a process of a run is searched.
 const MAX_DEPTH: usize = 64;
-
-/// Digits of a kernel's ID in tags.
-const KERNEL_DIGITS: usize = 8;
 
 /// Reason why values are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +73,7 @@ fn sender(live: &Live, source: SourceId, pid: Option<u32>, named: Option<u32>) -
         return Some(sender);
     }
     let kernel = named.and_then(|_| state.kernels.of_process(pid).ok());
-    let kernel = kernel.map(|id| id.get(..KERNEL_DIGITS).unwrap_or(&id).to_string());
+    let kernel = kernel.map(|id| kernel::short(&id).to_string());
     Some(ValueSender { pid: named.filter(|_| kernel.is_none()).map(|_| pid), kernel, ..ValueSender::default() })
 }
 

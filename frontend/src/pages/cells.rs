@@ -10,6 +10,7 @@ use charts::order;
 use leptos::prelude::*;
 use shared::answer::markers::{CellList, CellRow, KernelList, KernelRow};
 use shared::json::Seconds;
+use shared::new_marker::is_kernel;
 use shared::unit::{self, Unit, duration};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -130,7 +131,7 @@ fn listen(page: Page) {
         if said.get(MESSAGE).number() != Some(1.0) {
             return;
         }
-        if let Some(id) = said.get("kernel").maybe().filter(|id| address::is_kernel(id)) {
+        if let Some(id) = said.get("kernel").maybe().filter(|id| is_kernel(id)) {
             page.show_kernel(Some(id));
             page.name_notebook(&said.get("path").text());
         }

@@ -22,6 +22,7 @@
 //!   the share link.
 
 use crate::range;
+use shared::new_marker::kernel_id;
 use shared::window;
 
 /// All view settings of the user, without the data.
@@ -271,8 +272,10 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             }
             "theme" if value == "lab" => view.lab = true,
             "theme" => view.theme = tone(&value).or(view.theme),
-            "kernel" if is_kernel(&value) => view.kernel = Some(value.to_ascii_lowercase()),
-            "kernel" => wrong.push(format!("kernel={} is not the ID of a kernel", short(&value))),
+            "kernel" => match kernel_id(&value) {
+                Ok(id) => view.kernel = Some(id),
+                Err(_) => wrong.push(format!("kernel={} is not the ID of a kernel", short(&value))),
+            },
             "view" if value == COMPACT => view.compact = true,
             "source" => view.source = Some(value),
             "heat" => view.heat = value,
@@ -314,15 +317,6 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
 /// The theme of this name.
 pub fn tone(name: &str) -> Option<Tone> {
     [Tone::Dark, Tone::Light].into_iter().find(|tone| tone.name() == name)
-}
-
-/// Whether a text is the id of a kernel: a UUID in its usual form.
-pub fn is_kernel(id: &str) -> bool {
-    let fits = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    id.len() == 36 && id.bytes().enumerate().all(fits)
 }
 
 /// The ids in a list; an empty list has none.
@@ -443,6 +437,14 @@ mod tests {
         assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), (view.clone(), vec![]));
         let other = View { versus: Some(86_400_000), ..view };
         assert_eq!(read(write(&other).into_iter().map(|(n, v)| (n.to_string(), v))), (other, vec![]));
+    }
+
+    #[test]
+    fn a_kernel_of_any_program_is_shown() {
+        let kernel = |id: &str| read([("kernel".to_string(), id.to_string())].into_iter());
+        assert_eq!(kernel("v2-29684vbBr").0.kernel.as_deref(), Some("v2-29684vbBr"), "of VS Code");
+        let (view, wrong) = kernel("a b");
+        assert_eq!((view.kernel, wrong.len()), (None, 1));
     }
 
     #[test]

@@ -87,7 +87,7 @@ parameters! {
     LOG_FORMAT = Parameter::new("format", Choice(&["jsonl", "text", "json"]), "Format of the lines; jsonl if absent");
     FINDING_KIND = Parameter::new("kind", Text, "Kind of finding").repeated();
     ACTIVE = Parameter::new("active", Choice(&["0", "1", "false", "true"]), "Only findings that have not ended");
-    KERNEL = Parameter::new("kernel", Text, "Jupyter's ID of a kernel, a UUID");
+    KERNEL = Parameter::new("kernel", Text, "ID of a kernel, from the list of kernels");
     MARKER_KIND = Parameter::new("kind", Text, "Kind of marker");
     LIVE_FORMAT = Parameter::new("format", Choice(&["binary", "json"]), "Format of the messages: binary for the page, json for scripts");
     CURSOR = Parameter::new("cursor", Text, "Position in the stream of a page that polls");

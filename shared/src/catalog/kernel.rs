@@ -1,8 +1,16 @@
 //! Jupyter kernels of the user who runs Watchglass, each with all its descendants. An instance is the first eight
-//! digits of the kernel's id.
+//! letters of the kernel's id, or all of a shorter one.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
+
+/// Number of letters of a kernel's id in the instances of its series.
+const SHORT_LETTERS: usize = 8;
+
+/// The instance of a kernel's series, from its id.
+pub fn short(id: &str) -> &str {
+    id.get(..SHORT_LETTERS).unwrap_or(id)
+}
 
 /// CPU of a kernel.
 pub static CPU: MetricDef = MetricDef::gauge("kernel.{kernel}.cpu_percent", Unit::Percent)

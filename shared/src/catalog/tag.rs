@@ -85,9 +85,9 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether the text is the beginning of a kernel's id.
+/// Whether the text is the beginning of a kernel's id: of a UUID, or of the name that VS Code or a console gives.
 fn is_kernel(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
 
 /// Whether the text has a number for each letter of the pattern, and its words.

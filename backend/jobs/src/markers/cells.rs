@@ -148,7 +148,7 @@ fn ids(live: &Live, source: SourceId, kernel: &str) -> Ids {
     let store = live.store();
     let catalog = store.catalog().clone();
     let row = |tag: &str| catalog.position(tag);
-    let short = kernel.get(..8).unwrap_or(kernel);
+    let short = kernel::short(kernel);
     let series = store.series(source, 0);
     let find = |row: Option<u16>, instance: &str| {
         let at = series.iter().position(|def| Some(def.metric) == row && def.instance == instance)?;

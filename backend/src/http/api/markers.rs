@@ -14,7 +14,7 @@ use axum::http::{Response, StatusCode};
 use jobs::markers::{self, cells_between};
 use shared::answer::markers::{CellList, CellRow, KernelList, Marker, MarkerList, MarkersTaken};
 use shared::linked::{self, LinkedObjects};
-use shared::new_marker::{NewMarkers, is_kernel};
+use shared::new_marker::{NewMarkers, kernel_id};
 use shared::submission::{SubmissionBody, SubmissionResult};
 use shared::wire::Source;
 use std::sync::Arc;
@@ -51,12 +51,8 @@ fn asked(app: &App, asker: &Asker, params: &Params) -> Result<((i64, i64), Optio
     if from > to {
         return Err(Refusal::bad("from is later than to"));
     }
-    let kernel = params.last("kernel").map(str::to_ascii_lowercase);
-    if kernel.as_ref().is_some_and(|id| !is_kernel(id)) {
-        return Err(Refusal::bad(
-            "kernel is the ID that Jupyter gives it, a UUID; api/v1/kernels lists the known ones",
-        ));
-    }
+    let kernel = params.last("kernel").map(kernel_id).transpose();
+    let kernel = kernel.map_err(|why| Refusal::bad(format!("{why}; api/v1/kernels lists the known ones")))?;
     Ok((asker.within(now, from, to)?, kernel))
 }
 

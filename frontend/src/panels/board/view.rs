@@ -392,7 +392,7 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
     let here = |list: &[(String, String)]| list.iter().any(|(chart, _)| chart == id);
     let (only, off) = (here(&view.only), here(&view.off));
     let members = source.and_then(|s| Some((s, s.charts.get(id)?)));
-    let kernel = view.kernel.as_deref().and_then(|id| id.get(..8));
+    let kernel = view.kernel.as_deref().map(shared::catalog::kernel::short);
     let Some((source, members)) = members.filter(|_| only || off || !view.pin.is_empty() || kernel.is_some()) else {
         return Default::default();
     };

@@ -68,7 +68,7 @@ pub fn parse_labels<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> 
         let is_part = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || is_of_name(b));
         if let Some((before, number)) = whole.rsplit_once(word)
             && is_part(number)
-            && before.starts_with(|c: char| c.is_ascii_hexdigit())
+            && (name == "kernel" || before.starts_with(|c: char| c.is_ascii_hexdigit()))
         {
             parts.push(((*part).into(), number.into()));
             whole = before;

@@ -23,8 +23,6 @@ use std::time::Duration;
 const LOOK_INTERVAL: Duration = Duration::from_millis(4_900);
 /// Maximum number of kernels that are watched at once.
 const MAX_KERNELS: usize = 32;
-/// Number of digits of the kernel ID in its series.
-const SHORT_ID: usize = 8;
 
 /// Opens the collector.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
@@ -173,7 +171,7 @@ impl Collect {
 }
 
 fn put(watch: &mut Watch, processes: &Processes, out: &mut Out) {
-    let short = watch.kernel.id.get(..SHORT_ID).unwrap_or_default().to_string();
+    let short = kernel::short(&watch.kernel.id).to_string();
     out.put_rounded(&kernel::CPU, &short[..], watch.cpu_percent);
     out.put_some(&kernel::MEMORY, &short[..], watch.kernel.memory.map(|bytes| bytes as f64));
     out.put(&kernel::THREADS, &short[..], watch.threads() as f64);

@@ -140,6 +140,19 @@ fn a_kernel_is_found_at_once_by_who_asks_and_else_within_seconds() {
 }
 
 #[test]
+fn a_kernel_with_a_short_id_has_series_of_its_own() {
+    let machine = Machine::new();
+    machine.kernel(70, "4711", 0, 1);
+    machine.kernel(80, "v2-29684vbBr", 0, 1);
+    let (_, mut collector, mut out) = machine.open();
+    tick(&mut collector, &mut out, 0);
+    let tags: Vec<String> = out.present().into_iter().map(|(tag, _)| tag).collect();
+    for tag in ["kernel.4711.memory", "kernel.v2-29684.memory"] {
+        assert!(tags.iter().any(|found| found == tag), "{tag}: {tags:?}");
+    }
+}
+
+#[test]
 fn a_child_with_the_arguments_of_its_kernel_is_no_second_one() {
     let machine = Machine::new();
     machine.kernel(70, ID, 0, 1);
