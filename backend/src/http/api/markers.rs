@@ -77,20 +77,38 @@ pub(in crate::http) async fn get(
                 && run.as_ref().is_none_or(|run| marker.run.as_ref() == Some(run))
                 && kind.as_ref().is_none_or(|kind| marker.kind == *kind)
         };
-        let of = |source: &Arc<Source>| {
+        let mut all = Vec::new();
+        for source in &sources {
             let found = markers::between(&theirs.live, source.id, span, MAX_MARKERS, fits);
-            found
-                .into_iter()
-                .map(|(n, t, marker)| markers::json::marker(&source.name, n, t, marker))
-                .collect::<Vec<_>>()
-        };
-        sources.iter().flat_map(of).collect::<Vec<_>>()
+            let shown = found.into_iter().map(|(n, t, one)| (t, markers::json::marker(&source.name, n, t, one)));
+            all.extend(shown);
+            keep_newest(&mut all, MAX_MARKERS);
+        }
+        all.into_iter().map(|(_, marker)| marker).collect::<Vec<_>>()
     });
     let mut found = found.await?;
     if let Some((objects, _)) = asker.linked() {
         found = found.into_iter().filter_map(|marker| linked::marker(marker, objects)).collect();
     }
     Ok(json(StatusCode::OK, &MarkerList { markers: found, dropped: app.markers.dropped() }))
+}
+
+/// Keeps the newest rows in their order: all machines of a hub together would make an answer without a bound.
+fn keep_newest<T>(rows: &mut Vec<(i64, T)>, most: usize) {
+    let mut surplus = rows.len().saturating_sub(most);
+    if surplus == 0 {
+        return;
+    }
+    let mut times: Vec<i64> = rows.iter().map(|(t, _)| *t).collect();
+    let (older, border, _) = times.select_nth_unstable(surplus - 1);
+    let border = *border;
+    // Of those at the border, the first ones go.
+    surplus -= older.iter().filter(|t| **t < border).count();
+    rows.retain(|(t, _)| {
+        let goes = *t < border || (*t == border && surplus > 0);
+        surplus -= usize::from(goes && *t == border);
+        !goes
+    });
 }
 
 pub(in crate::http) async fn kernels(
@@ -126,4 +144,20 @@ pub(in crate::http) async fn cells(
         all.into_iter().map(|(_, cell)| cell).collect::<Vec<_>>()
     });
     Ok(json(StatusCode::OK, &CellList { cells: found.await? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keep_newest;
+
+    #[test]
+    fn of_the_markers_of_many_machines_the_newest_are_listed() {
+        let kept = |most| {
+            let mut rows = vec![(3, 'a'), (5, 'b'), (1, 'c'), (3, 'd'), (3, 'e'), (9, 'f')];
+            keep_newest(&mut rows, most);
+            rows.into_iter().map(|(_, name)| name).collect::<String>()
+        };
+        let all = [9, 6, 5, 4, 3, 2, 1, 0].map(kept);
+        assert_eq!(all, ["abcdef", "abcdef", "abdef", "bdef", "bef", "bf", "f", ""]);
+    }
 }
