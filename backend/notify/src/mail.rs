@@ -18,6 +18,10 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 /// twice. A longer timeout would exceed the notice's lease of a minute.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Number of tries in which a message waits for recipients that the server refuses for now: some nine minutes, longer
+/// than servers delay a first contact. After that the other recipients get it.
+const MAX_JOINT_TRIES: u32 = 9;
+
 /// Protection of the connection to the e-mail server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmtpTls {
@@ -149,8 +153,9 @@ impl Smtp {
         message.body(mail.text.clone()).map_err(|error| format!("the message cannot be created: {error}"))
     }
 
-    /// Sends a message. If the server permanently refuses some addresses, the others still get it.
-    pub(crate) fn send(&self, mail: &Mail, host: &str) -> MessageOutcome {
+    /// Sends a message, for the time of this number. If the server permanently refuses some addresses, the others still
+    /// get it; so do they after [`MAX_JOINT_TRIES`] if it refuses some for now, such as a full mailbox.
+    pub(crate) fn send(&self, mail: &Mail, host: &str, tries: u32) -> MessageOutcome {
         let started = Instant::now();
         let message = match self.message(mail) {
             Ok(message) => message.formatted(),
@@ -161,44 +166,49 @@ impl Smtp {
             Err(error) => return answered(&error),
         };
         let to: Vec<Address> = mail.to.iter().map(|to| to.email.clone()).collect();
-        let all = to.len();
         let send = |to: Vec<Address>| {
             let envelope = Envelope::new(Some(self.from.email.clone()), to);
             envelope.map(|envelope| transport.send_raw(&envelope, &message))
         };
+        let waits = tries <= MAX_JOINT_TRIES;
         match send(to.clone()) {
             Ok(Ok(_)) => MessageOutcome::Done(String::new()),
-            Ok(Err(error)) if all > 1 && refuses_a_recipient(&error) => {
-                let (mut taken, mut last) = (0, answered(&error));
-                for one in to {
-                    if started.elapsed() > WHOLE {
-                        return MessageOutcome::Again(
-                            "the timeout was reached before all recipients were tried".into(),
-                        );
-                    }
-                    match send(vec![one]) {
-                        Ok(Ok(_)) => taken += 1,
-                        Ok(Err(error)) => {
-                            let answer = answered(&error);
-                            // A temporary error of one address is worth a retry for all.
-                            if let MessageOutcome::Again(_) = answer {
-                                return answer;
-                            }
-                            last = answer;
-                        }
-                        Err(_) => {}
-                    }
-                }
-                match (taken, last) {
-                    (0, last) => last,
-                    (taken, _) => {
-                        MessageOutcome::Done(format!("for {taken} of {all} addresses, {} refused", all - taken))
-                    }
-                }
+            Ok(Err(error)) if to.len() > 1 && (refuses_a_recipient(&error) || !waits && delays_a_recipient(&error)) => {
+                one_by_one(to, (started, waits), answered(&error), send)
             }
             Ok(Err(error)) => answered(&error),
             Err(_) => MessageOutcome::GivenUp("it has no e-mail address".into()),
         }
+    }
+}
+
+/// Sends a message to each address alone. `waits`: a temporary error of one address is worth a retry for all.
+fn one_by_one<E, R>(
+    to: Vec<Address>,
+    (started, waits): (Instant, bool),
+    mut last: MessageOutcome,
+    send: impl Fn(Vec<Address>) -> Result<Result<R, Error>, E>,
+) -> MessageOutcome {
+    let (all, mut taken) = (to.len(), 0);
+    for one in to {
+        if started.elapsed() > WHOLE {
+            return MessageOutcome::Again("the timeout was reached before all recipients were tried".into());
+        }
+        match send(vec![one]) {
+            Ok(Ok(_)) => taken += 1,
+            Ok(Err(error)) => {
+                let answer = answered(&error);
+                if let (MessageOutcome::Again(_), true) = (&answer, waits) {
+                    return answer;
+                }
+                last = answer;
+            }
+            Err(_) => {}
+        }
+    }
+    match taken {
+        0 => last,
+        _ => MessageOutcome::Done(format!("for {taken} of {all} addresses, {} refused", all - taken)),
     }
 }
 
@@ -227,6 +237,11 @@ fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn refuses_a_recipient(error: &Error) -> bool {
     error.is_permanent() && code(error).is_some_and(|code| ["550", "551", "552", "553", "554", "501"].contains(&&*code))
+}
+
+/// Whether the server may refuse a recipient for now: a full mailbox, or a first contact.
+fn delays_a_recipient(error: &Error) -> bool {
+    code(error).is_some_and(|code| ["450", "451", "452"].contains(&&*code))
 }
 
 /// The class of an error; the server's own text is not included.

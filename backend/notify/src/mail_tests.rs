@@ -160,11 +160,19 @@ fn usual(command: &str) -> String {
 }
 
 fn sent(answer: impl Fn(&str) -> String + Send + 'static, notice: &Notice) -> (Outcome, Vec<String>) {
+    sent_in(3, answer, notice)
+}
+
+fn sent_in(
+    tries: u32,
+    answer: impl Fn(&str) -> String + Send + 'static,
+    notice: &Notice,
+) -> (Outcome, Vec<String>) {
     let (addr, told) = server(answer);
     let road = Road { smtp: Some(plain(Some(addr.port()))), ..Road::default() };
     let mut sender = Sender::new(&road).expect("a sender");
     let settings = Settings::check(&input("email"), &road.allowed, true).expect("settings");
-    let outcome = sender.send(&settings, notice, Attempt { now: AT, tries: 3, random: 0.5 });
+    let outcome = sender.send(&settings, notice, Attempt { now: AT, tries, random: 0.5 });
     drop(sender);
     let lines = received_lines(addr, &told);
     assert!(!outcome.sentence().contains("own words"), "{outcome:?}");
@@ -210,6 +218,23 @@ fn one_address_that_is_gone_does_not_cost_the_others_theirs() {
         "{outcome:?}"
     );
     assert_eq!(lines.iter().filter(|line| line.starts_with("DATA")).count(), 1, "{lines:?}");
+}
+
+#[test]
+fn a_full_mailbox_does_not_cost_the_others_theirs() {
+    let full = |line: &str| if line.contains("<ops@") { "452 own words".to_string() } else { usual(line) };
+    let messages = |lines: &[String]| lines.iter().filter(|line| line.starts_with("DATA")).count();
+    let (outcome, lines) = sent_in(9, full, &notice(NoticeKind::Firing));
+    assert!(matches!(outcome, Outcome::Again { .. }) && messages(&lines) == 0, "it may be a first contact: {lines:?}");
+    let (outcome, lines) = sent_in(10, full, &notice(NoticeKind::Firing));
+    assert!(
+        matches!(&outcome, Outcome::Done { sentence } if sentence.starts_with("accepted for 1 of 2 addresses, 1 refused")),
+        "{outcome:?}"
+    );
+    assert_eq!(messages(&lines), 1, "nobody gets it twice: {lines:?}");
+    let busy = |line: &str| if line.starts_with("RCPT") { "450 own words".to_string() } else { usual(line) };
+    let (outcome, _) = sent_in(10, busy, &notice(NoticeKind::Firing));
+    assert!(matches!(outcome, Outcome::Again { .. }), "nobody has it: {outcome:?}");
 }
 
 #[test]

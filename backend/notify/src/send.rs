@@ -121,7 +121,7 @@ impl Sender {
                 ));
                 break;
             }
-            let met = self.one(settings, &request, notice, attempt.now);
+            let met = self.one(settings, &request, notice, attempt);
             let done = matches!(met, Met::Done(_));
             all.push(met);
             // Later requests depend on earlier ones; only the members of a cluster are independent.
@@ -132,15 +132,15 @@ impl Sender {
         settled(together(all, cluster), notice, attempt)
     }
 
-    fn one(&self, settings: &Settings, request: &Request, notice: &Notice, now: i64) -> Met {
+    fn one(&self, settings: &Settings, request: &Request, notice: &Notice, attempt: Attempt) -> Met {
         let started = Instant::now();
         match request {
-            Request::Post(post) => self.post(settings, post, now, started),
+            Request::Post(post) => self.post(settings, post, attempt.now, started),
             Request::Mail(mail) => {
                 let Some(smtp) = &self.smtp else {
                     return Met::GivenUp("no SMTP server is configured: write [smtp] into the configuration".into());
                 };
-                let answer = smtp.send(mail, &notice.host);
+                let answer = smtp.send(mail, &notice.host, attempt.tries);
                 let took = time(started);
                 match answer {
                     MessageOutcome::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
