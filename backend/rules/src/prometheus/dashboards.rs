@@ -233,16 +233,14 @@ fn fleet(catalog: &Catalog) -> Value {
 
 /// The training jobs: what each uses, and the values that it logs.
 fn runs() -> Value {
-    let of_gpus = |function: &str, metric: &str| {
-        let join = "on (source, gpu) group_left (run) watchglass_gpu_run{run=\"$run\"}";
-        format!("{function} by (run) ({metric} * {join})")
-    };
+    // Several ranks may hold one GPU, and Prometheus refuses a join with more than one row for it.
+    let join = "on (source, gpu) group_left (run) max by (source, gpu, run) (watchglass_gpu_run{run=\"$run\"})";
+    let of_gpus = |function: &str, metric: &str| format!("{function} by (run) ({metric} * {join})");
     let chart = |title: &str, unit, function: &str, metric: &str| {
         let query = Query { expression: of_gpus(function, metric), legend: "{{run}}" };
         Chart::lines(title, unit, vec![query])
     };
     let each = |title: &str, unit, metric: &str| {
-        let join = "on (source, gpu) group_left (run, rank) watchglass_gpu_run{run=\"$run\"}";
         let query = Query { expression: format!("{metric} * {join}"), legend: "{{source}} GPU {{gpu}}" };
         Chart::lines(title, unit, vec![query])
     };
@@ -317,6 +315,19 @@ mod tests {
         );
         assert!(text.contains("\"watchglass_gpu_temperature_celsius{source=\\\"$source\\\"}\""));
         assert!(made[1].1.contains("sum by (source) (watchglass_gpu_power_watts{source=~\\\"$source\\\"})"));
+    }
+
+    #[test]
+    fn a_gpu_that_two_ranks_hold_is_joined_with_their_run_once() {
+        let runs: Value = serde_json::from_str(&dashboards(&catalog())[2].1).expect("JSON");
+        let queries = all(&runs).into_iter().flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
+        let joins: Vec<String> = queries
+            .filter_map(|query| query["expr"].as_str().map(String::from))
+            .filter(|expression| expression.contains("watchglass_gpu_run"))
+            .collect();
+        assert_eq!(joins.len(), 7, "{joins:?}");
+        let one = "group_left (run) max by (source, gpu, run) (watchglass_gpu_run{run=\"$run\"})";
+        assert!(joins.iter().all(|expression| expression.contains(one)), "{joins:?}");
     }
 
     #[test]

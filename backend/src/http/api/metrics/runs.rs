@@ -65,11 +65,16 @@ fn written(open: &[Arc<Run>], text: &mut String) {
         }
     }
     let mut head = format!("# HELP watchglass_gpu_run {GPU_RUN}\n# TYPE watchglass_gpu_run gauge\n");
+    // Several processes may have one rank, such as workers that inherit its environment.
+    let mut held = BTreeSet::new();
     for run in open {
         for process in run.processes.iter().filter(|process| process.ended.is_none()) {
             // GPUs that are only assumed to be held get no row.
             let Some(rank) = process.rank.as_ref().filter(|rank| !rank.assumed) else { continue };
             for gpu in &rank.gpus {
+                if !held.insert((&process.source, *gpu, &run.id, rank.rank)) {
+                    continue;
+                }
                 text.push_str(&std::mem::take(&mut head));
                 let (source, id) = (escape(&process.source, true), escape(&run.id, true));
                 let _ = write!(text, "watchglass_gpu_run{{source=\"{source}\",gpu=\"{gpu}\",run=\"{id}\"");
@@ -99,6 +104,10 @@ mod tests {
             rows,
             [info, &ranks[0], &ranks[1], "watchglass_gpu_run{source=\"n1\",gpu=\"4\",run=\"a\",rank=\"0\"} 1"]
         );
+        let twice = vec![process(2, rank(0, false)), process(5, rank(0, false))];
+        text.clear();
+        written(&[Arc::new(Run { id: "a".into(), processes: twice, ..Run::default() })], &mut text);
+        assert_eq!(text.lines().filter(|line| line.starts_with("watchglass_gpu_run{")).count(), 1, "{text}");
         text.clear();
         written(&[], &mut text);
         assert_eq!(text, "");
