@@ -180,6 +180,14 @@ fn pods(set: &Set, object: &Value) {
             assert!(grace > 15, "{kind}: a hub takes 15 s to let go of its agents");
             let user = &pod["securityContext"];
             assert_eq!((user["runAsNonRoot"].as_str(), user["runAsUser"].as_str()), (Some("true"), Some("65532")));
+            // fsGroup gives the group all rights to a volume, and a hub refuses a folder that others may write to.
+            assert_eq!((&user["fsGroup"], &user["fsGroupChangePolicy"]), (&"65532".into(), &"OnRootMismatch".into()));
+            let config = &set.configs.iter().find(|(name, ..)| name == "watchglass-hub").expect("its own").2;
+            let folder = config.lines().find_map(|line| line.strip_prefix("data_dir = ")).expect("a folder");
+            let mounts = list(&pod["containers"][0], "volumeMounts");
+            let data = mounts.iter().find(|mount| mount["name"] == "data").expect("data");
+            let below = format!("\"{}/", text(data, "mountPath"));
+            assert!(folder.starts_with(&below), "{kind}: {folder} is the volume itself");
         }
     }
 }
