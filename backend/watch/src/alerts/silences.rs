@@ -42,6 +42,9 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
     if wanted.matches.len() > LABELS || !wanted.matches.iter().all(|(label, pattern)| fits(label) && fits(pattern)) {
         return Err(Denied::Invalid(format!("match has at most {LABELS} labels and patterns of 1 to {LABEL} bytes")));
     }
+    if from < 0 {
+        return invalid("from is a time in Unix seconds; leave it out to begin now");
+    }
     if wanted.to <= from || wanted.to <= now {
         return invalid("a silence ends after it begins and in the future; give its end in to");
     }
@@ -151,6 +154,7 @@ mod tests {
         for (wrong, said) in [
             (silence(0, 1_000), "ends after"),
             (silence(500, 900), "in the future"),
+            (silence(i64::MIN, 1_100), "Unix seconds"),
             (silence(1_000, 1_001 + MAX_DURATION_S), "30 days"),
             (silence(0, i64::MAX), "30 days"),
             (Silence { matches: [].into(), ..silence(0, 1_100) }, "needs a matcher"),
