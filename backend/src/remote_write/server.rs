@@ -138,10 +138,9 @@ impl Server {
                 words => format!("it returned {code}: {words}"),
             },
         };
-        Err(match status.as_u16() {
-            // The last four are not about the samples: the settings or the server will be fixed.
-            429 | 500..=599 | 300..=399 | 401 | 403 | 404 | 407 => SendError::Later { reason, wait },
-            _ => SendError::Refused(reason),
+        Err(match is_for_later(self.settings.format, status.as_u16()) {
+            true => SendError::Later { reason, wait },
+            false => SendError::Refused(reason),
         })
     }
 
@@ -172,6 +171,18 @@ impl Server {
     }
 }
 
+/// Whether a request that got this status is repeated. A collector of OpenTelemetry returns 500 for samples that it will
+/// never take, and its protocol forbids to repeat them: <https://opentelemetry.io/docs/specs/otlp/#failures-1>.
+fn is_for_later(format: WriteFormat, status: u16) -> bool {
+    match status {
+        429 | 502..=504 => true,
+        500..=599 => format == WriteFormat::RemoteWrite,
+        // They are not about the samples: the settings or the server will be fixed.
+        300..=399 | 401 | 403 | 404 | 407 => true,
+        _ => false,
+    }
+}
+
 /// The beginning of a server's error text, on one line.
 fn words(response: Response<Body>) -> String {
     let mut bytes = Vec::new();
@@ -179,4 +190,23 @@ fn words(response: Response<Body>) -> String {
     let _ = response.into_body().into_reader().take(MAX_QUOTED_BYTES).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_collector_will_never_take_is_not_repeated_for_hours() {
+        for status in [429, 502, 503, 504, 301, 401, 403, 404, 407] {
+            assert!(is_for_later(WriteFormat::Otlp, status) && is_for_later(WriteFormat::RemoteWrite, status), "{status}");
+        }
+        for status in [500, 501, 507] {
+            assert!(!is_for_later(WriteFormat::Otlp, status), "{status}: the protocol says so");
+            assert!(is_for_later(WriteFormat::RemoteWrite, status), "{status}: so does the other one");
+        }
+        for status in [400, 408, 413, 422] {
+            assert!(!is_for_later(WriteFormat::Otlp, status) && !is_for_later(WriteFormat::RemoteWrite, status), "{status}");
+        }
+    }
 }
