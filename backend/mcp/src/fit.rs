@@ -19,9 +19,17 @@ pub fn shorten(value: &mut Value, without: &[&str]) {
     }
 }
 
-/// The value as JSON of at most [`MAX_BYTES`]. Rows are dropped from the ends of its longest lists, and `cut` says
-/// which.
-pub fn fit(mut value: Value, narrower: &str) -> String {
+/// The rows of a list that matter most, and stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// The first ones.
+    First,
+    /// The last ones, as of the output of a job: its error stands at the end.
+    Last,
+}
+
+/// The value as JSON of at most [`MAX_BYTES`]. Rows are dropped from its longest lists, and `cut` says which.
+pub fn fit(mut value: Value, narrower: &str, stays: Rows) -> String {
     let mut notes: Vec<String> = Vec::new();
     let mut text = value.to_string();
     let room = MAX_BYTES - NOTE_BYTES;
@@ -30,7 +38,11 @@ pub fn fit(mut value: Value, narrower: &str) -> String {
         let (before, size) = (rows.len(), Value::Array(rows.clone()).to_string().len());
         // Rows differ in length, so the share is only an estimate; at least one row goes.
         let spare = size.saturating_sub(text.len() - room);
-        rows.truncate((before * spare / size.max(1)).clamp(1, before - 1));
+        let kept = (before * spare / size.max(1)).clamp(1, before - 1);
+        match stays {
+            Rows::First => rows.truncate(kept),
+            Rows::Last => drop(rows.drain(..before - kept)),
+        }
         let note = format!("{} of {before} {name}", rows.len());
         match notes.iter_mut().find(|note| note.ends_with(&format!(" {name}"))) {
             Some(known) => {
@@ -42,7 +54,8 @@ pub fn fit(mut value: Value, narrower: &str) -> String {
         text = value.to_string();
     }
     if !notes.is_empty() {
-        let note = format!("The answer was too long: it has {}. {narrower}", notes.join(", "));
+        let which = if stays == Rows::Last { "the last " } else { "" };
+        let note = format!("The answer was too long: it has {which}{}. {narrower}", notes.join(", "));
         if let Value::Object(fields) = &mut value {
             let mut first = Map::from_iter([("cut".to_string(), Value::String(note))]);
             first.append(fields);

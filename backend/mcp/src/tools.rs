@@ -1,7 +1,7 @@
 //! The tools: a table of GET requests, and the explanation of a metric.
 
 use crate::Server;
-use crate::fit::{fit, shorten};
+use crate::fit::{Rows, fit, shorten};
 use api::Operation;
 use api::parameter::{
     ACTIVE, FINDING_KIND, FROM, FUNCTION, LIMIT, LINE_TEXT, MATCH, OUTPUT_STREAM, PROCESS_LABEL, PROJECT, Parameter,
@@ -37,6 +37,8 @@ pub struct Tool {
     defaults: &'static [(&'static str, &'static str)],
     /// How to get a shorter answer.
     narrower: &'static str,
+    /// The rows that stay in an answer that is too long.
+    stays: Rows,
     /// Remedy if the server forbids it; empty if its own sentence has one.
     forbidden: &'static str,
 }
@@ -51,6 +53,7 @@ const NONE: Tool = Tool {
     needs: &[],
     defaults: &[],
     narrower: "",
+    stays: Rows::First,
     forbidden: "",
 };
 
@@ -114,6 +117,7 @@ pub const TOOLS: [Tool; 8] = [
         needs: &["run"],
         defaults: &[("format", "json"), ("limit", "100")],
         narrower: "Set limit, name a rank, or search with text.",
+        stays: Rows::Last,
         forbidden: "output cannot be read with a key: start watchglass mcp without --hub on the machine of the job",
     },
     Tool {
@@ -197,7 +201,7 @@ impl Tool {
     pub fn call(&self, arguments: &Map<String, Value>, server: &dyn Server) -> Result<String, String> {
         let given = self.read(arguments)?;
         if self.operation == Operation::ListMetrics {
-            return explain(&given[0].1, server).map(|answer| fit(answer, self.narrower));
+            return explain(&given[0].1, server).map(|answer| fit(answer, self.narrower, self.stays));
         }
         let run = given.iter().find(|(parameter, _)| self.one.is_some() && **parameter == ONE);
         let (operation, parts) = match (self.one, run) {
@@ -219,7 +223,7 @@ impl Tool {
         }
         let mut answer = get(server, &operation.asking(&parts, &parameters), self.forbidden)?;
         shorten(&mut answer, DRAWN);
-        Ok(fit(answer, self.narrower))
+        Ok(fit(answer, self.narrower, self.stays))
     }
 
     /// The arguments as parameters with their values.
