@@ -181,11 +181,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     }
     until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not respond')"));
     let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row + " " + r.querySelector(".state").innerText.trim())"#;
-    until(
-        &crowd,
-        &browser,
-        &format!("{rows}[0].startsWith('node-05') && {rows}[0].includes('its key was ended')"),
-    );
+    until(&crowd, &browser, &format!("{rows}[0].startsWith('node-05') && {rows}[0].includes('its key was ended')"));
     // The link to all lost machines.
     browser.click("[data-do=lost]");
     browser.until(&format!("{rows}.length === 1 && {rows}[0].startsWith('node-02')"));

@@ -9,8 +9,7 @@ const HERE: &str = r#"(document.activeElement.classList.contains("plot") ? docum
 const SAID_TEXT: &str = r#"document.getElementById("said").textContent"#;
 const WHEN: &str = r##"document.querySelector("#tip:not([hidden]) .when span").textContent"##;
 /// An expression for the time at the crosshair, in seconds of the day.
-const SECONDS: &str =
-    r##"document.querySelector("#tip:not([hidden]) .when span").textContent.split(":").reduce((a, p) => a * 60 + +p, 0)"##;
+const SECONDS: &str = r##"document.querySelector("#tip:not([hidden]) .when span").textContent.split(":").reduce((a, p) => a * 60 + +p, 0)"##;
 const LINK: &str = "document.documentElement.dataset.link";
 const WINDOW: &str = r#"document.querySelector("article.chart").dataset.window"#;
 

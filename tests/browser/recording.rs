@@ -251,7 +251,8 @@ fn a_large_file_shows_how_far_it_is_and_is_given_up_by_a_button_while_the_page_g
     // The same file opens when it is not canceled.
     drop_file(&browser, "large.csv", LARGE);
     for share in [0.3, 0.6, 0.9] {
-        browser.until(&format!("{LINK} === 'recorded' || document.querySelector('.opening progress')?.value > {share}"));
+        browser
+            .until(&format!("{LINK} === 'recorded' || document.querySelector('.opening progress')?.value > {share}"));
     }
     browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE} === "node-7""#));
     browser.until(&format!("{SAMPLES} >= 1000 && !document.querySelector('.opening')"));

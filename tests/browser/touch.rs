@@ -20,7 +20,9 @@ fn phone() -> (&'static Server, Browser) {
 /// From now on no finger rests: on a loaded machine, the next event of a moving one may come later than a resting
 /// finger counts as one, 400 ms.
 fn never_rests(browser: &Browser) {
-    browser.eval("void (window.setTimeout = (real => (f, ms, ...more) => real(f, ms === 400 ? 1e6 : ms, ...more))(setTimeout))");
+    browser.eval(
+        "void (window.setTimeout = (real => (f, ms, ...more) => real(f, ms === 400 ? 1e6 : ms, ...more))(setTimeout))",
+    );
 }
 
 #[test]

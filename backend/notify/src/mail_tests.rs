@@ -163,11 +163,7 @@ fn sent(answer: impl Fn(&str) -> String + Send + 'static, notice: &Notice) -> (O
     sent_in(3, answer, notice)
 }
 
-fn sent_in(
-    tries: u32,
-    answer: impl Fn(&str) -> String + Send + 'static,
-    notice: &Notice,
-) -> (Outcome, Vec<String>) {
+fn sent_in(tries: u32, answer: impl Fn(&str) -> String + Send + 'static, notice: &Notice) -> (Outcome, Vec<String>) {
     let (addr, told) = server(answer);
     let road = Road { smtp: Some(plain(Some(addr.port()))), ..Road::default() };
     let mut sender = Sender::new(&road).expect("a sender");

@@ -199,14 +199,20 @@ mod tests {
     #[test]
     fn what_a_collector_will_never_take_is_not_repeated_for_hours() {
         for status in [429, 502, 503, 504, 301, 401, 403, 404, 407] {
-            assert!(is_for_later(WriteFormat::Otlp, status) && is_for_later(WriteFormat::RemoteWrite, status), "{status}");
+            assert!(
+                is_for_later(WriteFormat::Otlp, status) && is_for_later(WriteFormat::RemoteWrite, status),
+                "{status}"
+            );
         }
         for status in [500, 501, 507] {
             assert!(!is_for_later(WriteFormat::Otlp, status), "{status}: the protocol says so");
             assert!(is_for_later(WriteFormat::RemoteWrite, status), "{status}: so does the other one");
         }
         for status in [400, 408, 413, 422] {
-            assert!(!is_for_later(WriteFormat::Otlp, status) && !is_for_later(WriteFormat::RemoteWrite, status), "{status}");
+            assert!(
+                !is_for_later(WriteFormat::Otlp, status) && !is_for_later(WriteFormat::RemoteWrite, status),
+                "{status}"
+            );
         }
     }
 }

@@ -59,7 +59,8 @@ impl AskedRun {
         Effect::new(move || {
             page.beat.track();
             let now = page.server_now();
-            let is_settled = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
+            let is_settled =
+                whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
             let wait = if is_settled { OVER_SECONDS } else { REFRESH_SECONDS };
             let due = since.get_value().is_none_or(|since| since >= wait && page.state.get() == LinkState::Live);
             if !due || document().hidden() {

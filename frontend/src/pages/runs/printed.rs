@@ -179,7 +179,8 @@ impl Lines {
         Effect::new(move || {
             page.beat.track();
             let now = page.server_now();
-            let is_settled = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
+            let is_settled =
+                whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.is_settled(now)));
             let wait = if is_settled { OVER_SECONDS } else { REFRESH_SECONDS };
             let follows = at_end.get_untracked() && earlier.get_untracked().is_none();
             let due = match since.get_value() {
