@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const PAGE_BYTES: usize = 4096;
+/// A shorter piece of a file of short records was the last one.
+const LAST_BELOW: usize = PAGE_BYTES / 2;
 
 /// Maximum size. No file that is read in every tick comes near it, so a larger file is not the expected one.
 const MAX_FILE_BYTES: usize = 16 << 20;
@@ -17,12 +19,20 @@ pub(crate) struct HotFile {
     path: PathBuf,
     file: Option<File>,
     buffer: Vec<u8>,
+    /// A piece shorter than this was the last one.
+    last_below: usize,
 }
 
 impl HotFile {
     /// A file that is opened at its first reading.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        HotFile { path: path.into(), file: None, buffer: Vec::new() }
+        HotFile { path: path.into(), file: None, buffer: Vec::new(), last_below: LAST_BELOW }
+    }
+
+    /// Same for a file whose records may be longer than half a page, as those of NFS in `mountstats`. It is read up to
+    /// its end.
+    pub fn of_long_records(path: impl Into<PathBuf>) -> Self {
+        HotFile { last_below: 1, ..Self::new(path) }
     }
 
     /// A file that is readable now.
@@ -45,12 +55,14 @@ impl HotFile {
     /// # Errors
     /// It can neither be read nor reopened and read.
     pub fn read(&mut self) -> io::Result<&[u8]> {
-        let kept = self.file.take().and_then(|file| Some((fill(&file, &mut self.buffer).ok()?, file)));
+        let last_below = self.last_below;
+        let read = |file: &File, buffer: &mut Vec<u8>| pieces(|room, at| file.read_at(room, at), buffer, last_below);
+        let kept = self.file.take().and_then(|file| Some((read(&file, &mut self.buffer).ok()?, file)));
         let (n, file) = match kept {
-            Some(read) => read,
+            Some(kept) => kept,
             None => {
                 let file = File::open(&self.path)?;
-                (fill(&file, &mut self.buffer)?, file)
+                (read(&file, &mut self.buffer)?, file)
             }
         };
         self.file = Some(file);
@@ -60,10 +72,19 @@ impl HotFile {
 
 /// Reads the file from its beginning. Returns the number of bytes read.
 ///
-/// The kernel returns a generated file in pieces of at most a page that end between two lines. A piece ends early only
-/// if the next line does not fit. So a piece of less than half a page was the last one, and the read that would only
-/// return "end of file" is skipped. (Lines of these files are far shorter than half a page.)
+/// The kernel returns a generated file in pieces of at most a page that end between two records. A piece ends early only
+/// if the next record does not fit. So a piece of less than half a page was the last one, and the read that would only
+/// return "end of file" is skipped. (Records of these files are lines far shorter than half a page, or the whole file.)
 pub(crate) fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    pieces(|room, at| file.read_at(room, at), buffer, LAST_BELOW)
+}
+
+/// Reads pieces one after the other: `read` fills the room with the bytes from an offset on. Returns the number of bytes.
+fn pieces(
+    mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+    buffer: &mut Vec<u8>,
+    last_below: usize,
+) -> io::Result<usize> {
     let mut n = 0;
     loop {
         if buffer.len() - n < PAGE_BYTES {
@@ -72,10 +93,10 @@ pub(crate) fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
             }
             buffer.resize((2 * buffer.len()).max(2 * PAGE_BYTES), 0);
         }
-        match file.read_at(&mut buffer[n..], n as u64) {
+        match read(&mut buffer[n..], n as u64) {
             Ok(got) => {
                 n += got;
-                if got < PAGE_BYTES / 2 {
+                if got < last_below {
                     return Ok(n);
                 }
             }
@@ -150,6 +171,40 @@ mod tests {
             let (own, whole) = still.expect("it stands still now and then");
             assert_eq!(own, whole, "{path}");
         }
+    }
+
+    /// Reads records as the kernel hands them out: as many whole ones as a page has room for, at least one.
+    fn read_records(records: &[String], last_below: usize) -> String {
+        let text = records.concat();
+        let ends: Vec<usize> = records
+            .iter()
+            .scan(0, |end, record| {
+                *end += record.len();
+                Some(*end)
+            })
+            .collect();
+        let read = |room: &mut [u8], at: u64| {
+            let at = at as usize;
+            let fits = ends.iter().copied().filter(|end| *end > at && *end <= at + PAGE_BYTES).max();
+            let end = fits.or(ends.iter().copied().find(|end| *end > at)).unwrap_or(at).min(at + room.len());
+            room[..end - at].copy_from_slice(&text.as_bytes()[at..end]);
+            Ok(end - at)
+        };
+        let mut buffer = Vec::new();
+        let n = pieces(read, &mut buffer, last_below).unwrap();
+        String::from_utf8(buffer[..n].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_record_of_more_than_half_a_page_does_not_end_the_file() {
+        let short: Vec<String> = (0..30).map(|n| format!("device {n:<32} with fstype tmpfs\n")).collect();
+        let long = "device nfs\n".to_string() + &"OPERATION: 1 1 0 44 24 0 0 0 0\n".repeat(110);
+        assert!(short.concat().len() < PAGE_BYTES / 2 && long.len() > PAGE_BYTES / 2);
+        let (once, thrice) = (vec![long.clone()], vec![long.repeat(3)]);
+        let records = [short.clone(), once, short.clone(), thrice, short.clone()].concat();
+        assert_eq!(read_records(&records, 1), records.concat());
+        let lines = vec![short; 10].concat();
+        assert_eq!(read_records(&lines, LAST_BELOW), lines.concat());
     }
 
     #[test]

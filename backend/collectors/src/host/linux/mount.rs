@@ -18,7 +18,7 @@ const MICROS_PER_MILLI: f64 = 1000.0;
 /// Opens the collector where a network file system is mounted.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("self/mountstats");
-    let mut stats = HotFile::new(&path);
+    let mut stats = HotFile::of_long_records(&path);
     let has_nfs = stats.read().is_ok_and(|text| !nfs(text).is_empty());
     let lustre = [roots.proc.join("fs/lustre/llite"), roots.sys.join("kernel/debug/lustre/llite")];
     let tried: Vec<String> = std::iter::once(&path).chain(&lustre).map(|path| path.display().to_string()).collect();
