@@ -213,6 +213,15 @@ impl Roots {
     pub fn below(root: &std::path::Path) -> Self {
         Roots { proc: root.join("proc"), sys: root.join("sys"), dev: root.join("dev") }
     }
+
+    /// Folder of the process whose groups and mounts are the machine's: this one, or the first one where a machine's
+    /// files are mounted into a container.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn process(&self) -> PathBuf {
+        let first = self.proc.join("1");
+        let is_foreign = self.proc != std::path::Path::new("/proc") && first.join("cgroup").exists();
+        if is_foreign { first } else { self.proc.join("self") }
+    }
 }
 
 /// Default path whose file system is watched: the root, or on Windows the system's drive. `system_drive` is the

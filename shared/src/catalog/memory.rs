@@ -18,7 +18,7 @@ pub static TOTAL: MetricDef = MetricDef::gauge("memory.total", Unit::Bytes)
     .on("memory", "total")
     .draw(Draw::Limit)
     .steps(KIB)
-    .help("Memory of the machine, or the smallest memory.max of the cgroups above this process when that is less. Memory of a GPU that Linux counts as a NUMA node, as on GH200, is left out here and in used, free and available: it is the GPU's.");
+    .help("Memory of the machine, or the smallest memory.max of the cgroups above this process when that is less; the limit of Watchglass's own systemd unit does not count. Memory of a GPU that Linux counts as a NUMA node, as on GH200, is left out here and in used, free and available: it is the GPU's.");
 
 /// W&B's percentage.
 pub static PERCENT: MetricDef = MetricDef::gauge("memory_percent", Unit::Percent)

@@ -206,6 +206,44 @@ fn the_smallest_limit_up_to_the_visible_root_binds() {
 }
 
 #[test]
+fn the_limit_of_our_own_unit_is_not_the_machines() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "0::/system.slice/watchglass.service\n");
+    limit(&machine, "/system.slice/watchglass.service", &(GIB / 2).to_string(), GIB / 4, 0);
+    machine.write("proc/700/stat", "700 (systemd) S 1 700 700 0 -1 4194560 0\n");
+    machine.write("proc/701/stat", "701 (jupyterhub-sing) S 1 701 701 0 -1 4194560 0\n");
+    let total = |parent: u32, session: u32| {
+        machine.write("proc/self/stat", format!("812 (watch) glass) S {parent} 812 {session} 0 -1 4194560 0\n"));
+        value(&machine.open("memory").next(), "memory.total")
+    };
+    let (all, limited) = (Some(64.0 * GIB as f64), Some(GIB as f64 / 2.0));
+    assert_eq!(total(1, 812), all, "the machine's systemd started it");
+    assert_eq!(total(700, 812), all, "a person's systemd started it");
+    assert_eq!(total(701, 812), limited, "it runs in the unit of another program");
+    assert_eq!(total(1, 701), limited, "it is left over from another program");
+    // Limits above the unit hold for more than this program.
+    limit(&machine, "/system.slice", &(8 * GIB).to_string(), GIB, 0);
+    assert_eq!(total(1, 812), Some(8.0 * GIB as f64));
+    machine.write("proc/self/cgroup", "0::/system.slice/watchglass.scope\n");
+    limit(&machine, "/system.slice/watchglass.scope", &(GIB / 2).to_string(), GIB / 4, 0);
+    assert_eq!(total(1, 812), limited, "whoever starts a scope chooses its limit");
+}
+
+#[test]
+fn the_limit_of_our_container_is_not_that_of_the_machine_mounted_into_it() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "4:memory:/kubepods/burstable/pod1/agent\n");
+    let group = "sys/fs/cgroup/memory/kubepods/burstable/pod1/agent";
+    machine.write(&format!("{group}/memory.limit_in_bytes"), format!("{}\n", GIB / 2));
+    machine.write(&format!("{group}/memory.usage_in_bytes"), format!("{}\n", GIB / 4));
+    machine.write(&format!("{group}/memory.stat"), "total_inactive_file 0\n");
+    let total = || value(&machine.open("memory").next(), "memory.total");
+    assert_eq!(total(), Some(GIB as f64 / 2.0));
+    machine.write("proc/1/cgroup", "4:memory:/\n0::/init.scope\n");
+    assert_eq!(total(), Some(64.0 * GIB as f64), "the first process is in no container");
+}
+
+#[test]
 fn beside_version_1_the_groups_stand_in_a_folder_of_their_own() {
     let machine = machine();
     machine.write("proc/self/cgroup", "1:cpu:/\n0::/job\n");

@@ -94,6 +94,17 @@ getattr                   5 samples [reqs]\n",
 }
 
 #[test]
+fn in_a_container_the_mounts_of_the_machine_are_read() {
+    let machine = Machine::new();
+    machine.write("proc/self/mountstats", "device overlay mounted on / with fstype overlay\n");
+    machine.write("proc/1/cgroup", "0::/init.scope\n").write("proc/1/mountstats", mountstats(100, 500, 800));
+    assert_eq!(value(&machine.open("mount").next(), "mount./home.operations"), Some(7.0));
+    // Without root only the container's own can be read.
+    machine.remove("proc/1/mountstats");
+    assert!(machine.try_open("mount").is_err());
+}
+
+#[test]
 fn a_machine_without_network_file_systems_says_so() {
     let machine = Machine::new();
     machine.write("proc/self/mountstats", "device /dev/sda1 mounted on / with fstype ext4\n");

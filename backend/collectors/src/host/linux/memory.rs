@@ -1,6 +1,7 @@
 //! Memory, paging and swap of a Linux host, or of the control group's limit if there is one.
 
 use super::gpu_nodes::{self, GpuNodes, NodeMemory};
+use super::process::stat::name_of;
 use crate::host::facts;
 use crate::host::total::Total;
 use crate::read::Sources;
@@ -9,6 +10,7 @@ use crate::read::procfs::{HotFile, fields, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::{MetricDef, memory};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -30,7 +32,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let mut tried = vec![
         path.display().to_string(),
         paging.vmstat.path().display().to_string(),
-        roots.proc.join("self/cgroup").display().to_string(),
+        roots.process().join("cgroup").display().to_string(),
         cgroup::mount(&roots.sys).display().to_string(),
     ];
     tried.extend(gpu_nodes::find(roots).into_iter().map(|found| {
@@ -89,9 +91,9 @@ impl Memory {
         }
         self.looked = Some(now);
         self.gpus.refresh(&self.roots);
-        let found = std::fs::read(self.roots.proc.join("self/cgroup")).ok().and_then(|text| {
+        let found = std::fs::read(self.roots.process().join("cgroup")).ok().and_then(|text| {
             let (levels, files) = cgroup::memory_levels(&self.roots.sys, &text);
-            Some((files.smallest(&levels)?, files))
+            Some((files.smallest(without_own_unit(&self.roots.proc, &levels))?, files))
         });
         // A limit above the machine's memory has no effect.
         let total = facts::memory_bytes(&self.roots).map_or(f64::INFINITY, |bytes| bytes as f64);
@@ -102,6 +104,31 @@ impl Memory {
             stat: HotFile::new(dir.join("memory.stat")),
         });
     }
+}
+
+/// The levels without the group of our own systemd unit. Its limit, as `MemoryMax=` of the units that we ship, is for
+/// this program alone and says nothing of the machine.
+fn without_own_unit<'a>(proc: &Path, levels: &'a [PathBuf]) -> &'a [PathBuf] {
+    match levels.split_first() {
+        Some((own, above)) if own.extension().is_some_and(|kind| kind == "service") && is_main_of_unit(proc) => above,
+        _ => levels,
+    }
+}
+
+/// Whether this program is the main process of a unit: systemd is its parent, and made it the leader of a session. In the
+/// unit of another program, such as a notebook server, it is neither.
+fn is_main_of_unit(proc: &Path) -> bool {
+    let text = std::fs::read(proc.join("self/stat")).unwrap_or_default();
+    let Some(name_ends) = text.iter().rposition(|&b| b == b')') else { return false };
+    let own = fields(&text).next().and_then(number);
+    // State, parent, process group, session.
+    let behind: Vec<Option<u64>> = fields(&text[name_ends + 1..]).take(4).map(number).collect();
+    let [_, Some(parent), _, session @ Some(_)] = behind[..] else { return false };
+    let parent_is_systemd = || {
+        let text = std::fs::read(proc.join(parent.to_string()).join("stat")).unwrap_or_default();
+        name_of(&text) == Some(b"systemd".as_slice())
+    };
+    session == own && (parent == 1 || parent_is_systemd())
 }
 
 impl Group {

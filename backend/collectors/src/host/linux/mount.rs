@@ -17,7 +17,7 @@ const MICROS_PER_MILLI: f64 = 1000.0;
 
 /// Opens the collector where a network file system is mounted.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
-    let path = roots.proc.join("self/mountstats");
+    let path = statistics(roots);
     let mut stats = HotFile::of_long_records(&path);
     let has_nfs = stats.read().is_ok_and(|text| !nfs(text).is_empty());
     let lustre = [roots.proc.join("fs/lustre/llite"), roots.sys.join("kernel/debug/lustre/llite")];
@@ -25,8 +25,14 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if !has_nfs && lustre.iter().all(|dir| sysfs::names(dir).is_empty()) {
         return Err(OpenError::absent(tried, "no NFS or Lustre is mounted", ""));
     }
-    let mounts = roots.proc.join("self/mountinfo");
+    let mounts = roots.process().join("mountinfo");
     Ok(Part::only(tried, Mounts { stats, lustre, mounts, before: BTreeMap::new(), at: None }))
+}
+
+/// The file of the machine's mounts. A container has mounts of its own; those of the first process only root may read.
+fn statistics(roots: &Roots) -> PathBuf {
+    let machine = roots.process().join("mountstats");
+    if std::fs::File::open(&machine).is_ok() { machine } else { roots.proc.join("self/mountstats") }
 }
 
 /// Counts of a mount since it was mounted.
