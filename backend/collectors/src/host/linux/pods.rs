@@ -1,13 +1,14 @@
 //! GPUs that the kubelet has given to pods: `List` of `v1.PodResourcesLister` on its socket.
 //!
 //! The kubelet knows which pod holds which device before any process of the pod opens it. Device numbers are those of
-//! the vendors' plugins: a UUID for NVIDIA, a PCI address for AMD.
+//! the plugins: a UUID for NVIDIA's, the name of the device file for that of GKE, a PCI address for AMD's.
 
 use crate::read::grpc::{Rpc, RpcFailure};
+use crate::read::sysfs;
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
 use inventory::GpuNumbers;
 use shared::catalog::gpu_pods;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ mod messages {
 }
 
 /// Opens the collector, if there is a kubelet. Nothing is sent yet.
-pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let socket = options.own.path(&SOCKET_ROW).unwrap_or(Path::new(SOCKET)).to_path_buf();
     let tried = vec![socket.display().to_string()];
     if let Err(error) = std::fs::metadata(&socket) {
@@ -100,7 +101,8 @@ pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError>
         reason: format!("the system provides no socket: {error}"),
         remedy: "raise the limit of open files: ulimit -n".into(),
     })?;
-    let pods = Pods { runtime, socket, numbers: options.gpu_numbers.clone(), listed: None, outcome: Ok(()) };
+    let (proc, numbers) = (roots.proc.clone(), options.gpu_numbers.clone());
+    let pods = Pods { runtime, socket, proc, numbers, listed: None, outcome: Ok(()) };
     Ok(Part::only(tried, pods))
 }
 
@@ -108,6 +110,7 @@ pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError>
 struct Pods {
     runtime: Runtime,
     socket: PathBuf,
+    proc: PathBuf,
     numbers: Arc<GpuNumbers>,
     /// Time of the last list, and its outcome, which is repeated between lists.
     listed: Option<Duration>,
@@ -134,9 +137,13 @@ impl Pods {
     fn put(&self, list: messages::PodListResponse, out: &mut Out) -> Result<(), CollectError> {
         let mut held: BTreeSet<(u32, String)> = BTreeSet::new();
         let mut dropped = 0;
+        let ids = |pod: &messages::PodResources| -> Vec<String> {
+            pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids).cloned().collect()
+        };
+        let has_files = list.pods.iter().flat_map(ids).any(|id| id.starts_with(DEVICE_FILE));
+        let files = if has_files { uuids_by_file(&self.proc) } else { BTreeMap::new() };
         for pod in &list.pods {
-            let ids = pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids);
-            let gpus: BTreeSet<u32> = ids.filter_map(|id| self.gpu(id)).collect();
+            let gpus: BTreeSet<u32> = ids(pod).iter().filter_map(|id| self.gpu(id, &files)).collect();
             if gpus.is_empty() {
                 continue;
             }
@@ -164,12 +171,30 @@ impl Pods {
         }
     }
 
-    /// The number of the GPU with this device number. NVIDIA's plugin adds `::N` where pods take turns. Other devices,
-    /// and parts of a GPU (MIG), have none.
-    fn gpu(&self, id: &str) -> Option<u32> {
-        let id = id.split_once("::").map_or(id, |(id, _)| id);
+    /// The number of the GPU with this device number. Where pods take turns, NVIDIA's plugin adds `::N`, that of GKE
+    /// `/vgpuN`. Other devices, and parts of a GPU (MIG, which GKE calls `nvidia0/gi1`), have none.
+    fn gpu(&self, id: &str, files: &BTreeMap<String, String>) -> Option<u32> {
+        let id = id.split_once("::").or_else(|| id.split_once("/vgpu")).map_or(id, |(id, _)| id);
+        let id = files.get(id).map_or(id, String::as_str);
         self.numbers.number_of(id).or_else(|| self.numbers.number_of(&id.to_lowercase()))
     }
+}
+
+/// Name of the device files of NVIDIA's GPUs, before their number.
+const DEVICE_FILE: &str = "nvidia";
+/// Maximum number of GPUs whose device files are looked up.
+const MAX_GPUS: usize = 256;
+
+/// UUIDs of NVIDIA's GPUs by their device files, as the driver tells: `Device Minor: 0` is `nvidia0`. The order of the
+/// files need not be that of the GPUs' numbers.
+fn uuids_by_file(proc: &Path) -> BTreeMap<String, String> {
+    let gpus = proc.join("driver/nvidia/gpus");
+    let gpu = |address: String| {
+        let text = sysfs::text(&gpus.join(address).join("information"))?;
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        Some((format!("{DEVICE_FILE}{}", value("Device Minor:")?), value("GPU UUID:")?.to_string()))
+    };
+    sysfs::names(&gpus).into_iter().take(MAX_GPUS).filter_map(gpu).collect()
 }
 
 /// Whether it is a name as Kubernetes has them.

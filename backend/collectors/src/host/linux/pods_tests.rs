@@ -129,6 +129,29 @@ fn gpus_of_pods_are_read_by_uuid_and_by_address() {
 }
 
 #[test]
+fn gpus_of_gke_are_known_by_their_device_files() {
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse {
+        pods: vec![
+            pod("training", "train-0", &[&["nvidia1"]]),
+            pod("serving", "llm", &[&["nvidia0/vgpu1"]]),
+            pod("other", "part", &[&["nvidia0/gi2", "nvidia1/gi0/vgpu1", "nvidia7", "nvidia0x"]]),
+        ],
+    }));
+    let gpus = kubelet.folder.path().join("proc/driver/nvidia/gpus");
+    for (address, uuid, minor) in [("0000:55:00.0", "GPU-a", 1), ("0000:af:00.0", "GPU-b", 0)] {
+        std::fs::create_dir_all(gpus.join(address)).expect("a folder");
+        let text = format!(
+            "Model: \t\t NVIDIA L4\nIRQ:   \t\t 63\nGPU UUID: \t {uuid}\nBus Type: \t PCIe\n\
+             Bus Location: \t {address}\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n"
+        );
+        std::fs::write(gpus.join(address).join("information"), text).expect("a file");
+    }
+    let mut part = open(&kubelet.options(), &Roots::below(kubelet.folder.path())).expect("a socket").remove(0);
+    let expected = ["gpu.0.pod.training/train-0.heldByPod 1", "gpu.1.pod.serving/llm.heldByPod 1"];
+    assert_eq!(tick(&mut part, &mut Out::default(), 0), (expected.map(String::from).to_vec(), Ok(())));
+}
+
+#[test]
 fn a_pod_that_cannot_be_named_is_dropped_and_counted() {
     let pods = vec![pod("a/b", "x", &[&["GPU-a"]]), pod("a", "UPPER", &[&["GPU-b"]]), pod("a", "x", &[&["GPU-b"]])];
     let kubelet = Kubelet::start(Play::Lists(PodListResponse { pods }));
