@@ -159,9 +159,10 @@ impl Files {
         }
     }
 
-    /// Milliseconds in the idle state, by unit.
+    /// Milliseconds in the idle state, by unit. A unit that never was in it may have none: drivers print 0 where the
+    /// firmware or the card does not allow that state.
     fn residencies(&self) -> Vec<Option<f64>> {
-        self.idle.iter().map(|path| number(path)).collect()
+        self.idle.iter().map(|path| number(path).filter(|millis| *millis > 0.0)).collect()
     }
 
     /// The first counter above zero: cards that cannot measure the whole board leave its counter at zero.
@@ -281,6 +282,24 @@ mod tests {
             assert_eq!(busy(16, ["400\n", "400\n"]), None);
             assert_eq!(busy(17, ["400\n", "1400\n"]), Some(100.0), "never idle");
         }
+    }
+
+    #[test]
+    fn a_unit_that_is_never_idle_is_not_busy_for_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put("device/uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:00:02.0\n");
+        put("gt/gt0/rps_act_freq_mhz", "600\n");
+        put("gt/gt0/rc6_residency_ms", "0\n");
+        put("gt/gt1/rc6_residency_ms", "1000\n");
+        let (mut part, mut out) = (parts(dir.path()).remove(0), Out::default());
+        let mut busy = |second, idle: &str| {
+            put("gt/gt1/rc6_residency_ms", idle);
+            let read = tick(&mut part, &mut out, second);
+            read.into_iter().find(|(tag, _)| tag == "gpu.0.gpu").map(|(_, value)| value)
+        };
+        assert_eq!([busy(1, "1000\n"), busy(2, "1700\n")], [None, Some(30.0)], "the other unit alone is known");
+        assert_eq!([busy(3, "0\n"), busy(4, "0\n")], [None, None], "no unit has an idle state");
     }
 
     #[test]
