@@ -31,9 +31,9 @@ const ON_OTHERS: [&str; 13] = [
 ];
 
 /// Name prefixes of links to containers or virtual machines of this host, and of links that programs create.
-const OF_GUESTS: [&str; 17] = [
-    "veth", "tap", "vnet", "cali", "lxc", "azv", "gke", "cilium", "vif", "fwln", "fwpr", "docker", "virbr", "br-",
-    "cni", "flannel", "dummy",
+const OF_GUESTS: [&str; 18] = [
+    "veth", "tap", "vnet", "cali", "lxc", "azv", "gke", "eni", "cilium", "vif", "fwln", "fwpr", "docker", "virbr",
+    "br-", "cni", "flannel", "dummy",
 ];
 
 /// Role of a link in the totals.
@@ -250,6 +250,14 @@ mod tests {
             ]);
             assert_eq!(counts, "eno1", "{port}");
         }
+    }
+
+    #[test]
+    fn links_to_pods_of_each_cloud_have_no_series() {
+        let pods = ["eni3a4b5c6d7e8", "gke1a2b", "azv12ab", "cali00", "lxc9f"].map(|name| (name, "ifindex=9 iflink=3"));
+        let (counts, listed) = split_links(&[&[("ens5", "device")][..], &pods[..]].concat());
+        assert_eq!((counts.as_str(), listed.as_str()), ("ens5", ""));
+        assert_eq!(split_links(&[("eni0", "device")]).0, "eni0", "a card of that name");
     }
 
     #[test]
