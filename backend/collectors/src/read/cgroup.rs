@@ -2,6 +2,7 @@
 //! to the visible root, and reads their limits.
 
 use super::procfs::{fields, lines, number, trim};
+use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
 /// Mount point of the version 2 tree. Beside version 1 it has a folder of its own.
@@ -108,9 +109,20 @@ pub(crate) fn quota(level: &Path) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
+/// Maximum number of folders in which a group beside our own is searched.
+const MAX_SEARCHED: usize = 4_096;
+
 /// The visible folders of a group and its ancestors, innermost first. A path that leaves the visible tree (`/../..`, or
 /// that of a mounted part) ends at the visible root.
+///
+/// In a container the kernel writes paths as seen from the container's own group: `/../pod1` is beside it. Where the
+/// machine's tree is mounted, as below `--root`, the group is in it, and its name is searched.
 pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
+    if group.components().any(|part| part == Component::ParentDir)
+        && let Some(found) = find_below(mount, group)
+    {
+        return found.ancestors().take_while(|dir| dir.starts_with(mount)).map(Path::to_path_buf).collect();
+    }
     let mut levels = vec![mount.to_path_buf()];
     let mut dir = mount.to_path_buf();
     for component in group.components() {
@@ -124,6 +136,24 @@ pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     }
     levels.reverse();
     levels
+}
+
+/// The folder of a group outside our own: the highest one whose path ends like its path. Names of containers are unique.
+fn find_below(mount: &Path, group: &Path) -> Option<PathBuf> {
+    let end: PathBuf = group.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+    let mut open = VecDeque::from([mount.to_path_buf()]);
+    for _ in 0..MAX_SEARCHED {
+        let dir = open.pop_front().filter(|_| end.components().next().is_some())?;
+        let found = dir.join(&end);
+        if found.is_dir() {
+            return Some(found);
+        }
+        let room = MAX_SEARCHED.saturating_sub(open.len());
+        let inside = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        open.extend(folders.take(room).map(|entry| entry.path()));
+    }
+    None
 }
 
 /// The level with the smallest limit, and that limit. Among equal limits the outermost is taken, because it counts
@@ -181,6 +211,25 @@ mod tests {
         assert_eq!(at("/a/gone/b"), [root.join("a"), root.into()]);
         assert_eq!(at("/../../x"), [root.to_path_buf()]);
         assert_eq!(at("/"), [root.to_path_buf()]);
+    }
+
+    #[test]
+    fn a_group_beside_our_containers_is_found_in_the_machines_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for group in ["kubepods.slice/burstable.slice/pod1/train", "kubepods.slice/pod2/agent", "system.slice/x.service"] {
+            std::fs::create_dir_all(root.join(group)).unwrap();
+        }
+        let at = |group: &str| levels(root, Path::new(group));
+        let whole = |path: &str| {
+            let levels = Path::new(path).ancestors().map(|level| root.join(level));
+            levels.collect::<Vec<PathBuf>>()
+        };
+        assert_eq!(at("/../../burstable.slice/pod1/train"), whole("kubepods.slice/burstable.slice/pod1/train"));
+        assert_eq!(at("/../../pod1/train"), whole("kubepods.slice/burstable.slice/pod1/train"));
+        assert_eq!(at("/../../../system.slice/x.service"), whole("system.slice/x.service"));
+        assert_eq!(at("/../pod3/gone"), [root.to_path_buf()]);
+        assert_eq!(at("/.."), [root.to_path_buf()]);
     }
 
     #[test]

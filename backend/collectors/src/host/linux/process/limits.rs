@@ -13,12 +13,15 @@ use std::path::{Path, PathBuf};
 const MAX_PROCESSES: usize = 256;
 const MAX_THREADS: usize = 256;
 
+/// Memory levels, innermost first, and their file names.
+type MemoryLevels = (Vec<PathBuf>, &'static MemoryFiles);
+
 /// A control group with watched processes in it.
 struct Group {
     /// Its CPU levels, innermost first.
     levels: Vec<PathBuf>,
     /// Its memory levels, innermost first, and their file names: version 1 has folders of its own.
-    of_memory: (Vec<PathBuf>, &'static MemoryFiles),
+    of_memory: MemoryLevels,
     /// Cores on which its watched processes may run.
     cores: BTreeSet<u32>,
     /// The level with the effective quota.
@@ -48,11 +51,14 @@ impl TreeLimits {
     pub fn refresh(&mut self, roots: &Roots, pids: &[u32]) {
         let host = facts::logical_cores(roots).map(|n| n as f64);
         let mut groups: Vec<Group> = Vec::new();
+        // Many processes are in one group, which may have to be searched.
+        let mut found: BTreeMap<Vec<u8>, (Vec<PathBuf>, MemoryLevels)> = BTreeMap::new();
         for &pid in pids.iter().take(MAX_PROCESSES) {
             let dir = roots.proc.join(pid.to_string());
             let Ok(text) = std::fs::read(dir.join("cgroup")) else { continue };
-            let levels = cgroup::cpu_levels(&roots.sys, &text);
-            let of_memory = cgroup::memory_levels(&roots.sys, &text);
+            let sys = &roots.sys;
+            let find = |text: &Vec<u8>| (cgroup::cpu_levels(sys, text), cgroup::memory_levels(sys, text));
+            let (levels, of_memory) = found.entry(text).or_insert_with_key(find).clone();
             let cores = cores_of_threads(&dir, host);
             let is = |group: &Group| group.levels == levels && group.of_memory.0 == of_memory.0;
             if let Some(group) = groups.iter_mut().find(|group| is(group)) {
