@@ -79,6 +79,32 @@ pub(crate) fn ticks_per_second() -> f64 {
     if ticks > 0 { ticks as f64 } else { 100.0 }
 }
 
+/// Seconds since the kernel started, in which /proc counts the starts of processes.
+///
+/// In a container of LXC the file `uptime` has the age of the container (lxcfs), and the starts remain the kernel's. So
+/// where `proc` is this kernel's, its clock is asked: only there `self` is a link.
+#[cfg(target_os = "linux")]
+pub(crate) fn since_boot(proc: &std::path::Path) -> Option<f64> {
+    if std::fs::symlink_metadata(proc.join("self")).is_ok_and(|about| about.is_symlink()) {
+        return boot_clock();
+    }
+    let text = std::fs::read_to_string(proc.join("uptime")).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok().filter(|seconds: &f64| seconds.is_finite())
+}
+
+/// The kernel's clock since its start, seconds. It goes on while the machine is suspended.
+#[cfg(target_os = "linux")]
+fn boot_clock() -> Option<f64> {
+    let mut time = std::mem::MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: `time` has the size that the call expects.
+    if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, time.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: the call succeeded, so `time` is filled.
+    let time = unsafe { time.assume_init() };
+    Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
 /// Memory of the machine, bytes.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_bytes(_: &Roots) -> Option<u64> {
@@ -98,4 +124,23 @@ fn cpu_model(_: &Roots) -> Option<String> {
     let mut system = System::new().ok()?;
     system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
     system.cpus().first().map(|cpu| cpu.brand().trim().to_string())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn starts_are_counted_from_the_kernels_start_and_not_from_a_containers() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert_eq!(since_boot(dir.path()), None);
+        std::fs::write(dir.path().join("uptime"), "0.25 1.00\n").expect("a file");
+        assert_eq!(since_boot(dir.path()), Some(0.25), "files of a machine");
+        // Below LXC the kernel's files are beside one of lxcfs, by which the container has just started.
+        std::os::unix::fs::symlink("812", dir.path().join("self")).expect("a link");
+        let ours = since_boot(dir.path()).expect("a clock");
+        let kernels = since_boot(Path::new("/proc")).expect("a clock");
+        assert!(ours > 0.25 && (kernels - ours).abs() < 60.0, "{ours} {kernels}");
+    }
 }

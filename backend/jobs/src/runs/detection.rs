@@ -125,11 +125,17 @@ mod linux {
         }
     }
 
-    /// Time since boot, milliseconds.
+    /// Time since the kernel started, milliseconds. /proc/uptime has the age of the container below LXC, but starts of
+    /// processes are the kernel's.
     fn since_boot() -> Option<i64> {
-        let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
-        let seconds: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
-        Some((seconds * 1000.0) as i64)
+        let mut time = std::mem::MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: `time` has the size that the call expects.
+        if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, time.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        // SAFETY: the call succeeded, so `time` is filled.
+        let time = unsafe { time.assume_init() };
+        Some((time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6) as i64)
     }
 
     fn begun(found: DetectedRank, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {

@@ -9,7 +9,7 @@ mod watch;
 
 use self::find::Finder;
 use self::watch::Watch;
-use crate::read::procfs::{HotFile, decimal, fields};
+use crate::host::facts;
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use inventory::Processes;
 use inventory::{Kernel, KernelEndListener, KernelSample, Kernels, NoKernel, ReadKernels};
@@ -37,7 +37,6 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         shared,
         finder: Finder::new(roots.proc.clone()),
         looked: None,
-        uptime: HotFile::new(roots.proc.join("uptime")),
         to: options.kernels.clone(),
         ended: options.kernel_ended.clone(),
         processes: options.processes.clone(),
@@ -110,7 +109,6 @@ struct Collect {
     shared: Arc<Shared>,
     finder: Finder,
     looked: Option<Duration>,
-    uptime: HotFile,
     to: Arc<Kernels>,
     ended: KernelEndListener,
     processes: Arc<Processes>,
@@ -139,7 +137,7 @@ impl Collector for Collect {
 
 impl Collect {
     fn read(&mut self, out: &mut Out) {
-        let uptime = self.uptime.read().ok().and_then(|text| fields(text).next().and_then(decimal));
+        let uptime = facts::since_boot(&self.shared.roots.proc);
         // Reading the memory of a large process may take long, so it is done without the lock.
         let due: Vec<(u32, u64)> = {
             let mut inner = self.shared.lock();

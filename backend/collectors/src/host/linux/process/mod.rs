@@ -13,7 +13,6 @@ use self::stat::Stat;
 use self::tree::{Member, Tree};
 pub(crate) use self::watched::Watched;
 use crate::host::facts;
-use crate::read::procfs::{HotFile, decimal, fields};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::process;
 use std::collections::HashMap;
@@ -39,7 +38,6 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         tree,
         limits: TreeLimits::default(),
         looked: None,
-        uptime: HotFile::new(roots.proc.join("uptime")),
         before: None,
         roots: roots.clone(),
         ticks: facts::ticks_per_second(),
@@ -52,7 +50,6 @@ struct Processes {
     tree: Tree,
     limits: TreeLimits,
     looked: Option<Duration>,
-    uptime: HotFile,
     /// The previous tick, and the machine's uptime then, in the kernel's ticks.
     before: Option<(Duration, Option<f64>)>,
     roots: Roots,
@@ -62,7 +59,7 @@ struct Processes {
 
 impl Collector for Processes {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
-        let uptime = self.uptime.read().ok().and_then(|text| fields(text).next().and_then(decimal));
+        let uptime = facts::since_boot(&self.roots.proc);
         let before = self.tree.refresh();
         let last = self.before.replace((out.at(), uptime.map(|seconds| seconds * self.ticks)));
         self.look_up_limits(out.at());

@@ -337,8 +337,7 @@ fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
 /// When the machine started, by its uptime at `wall`, both in milliseconds since the Unix epoch. Whole seconds, so that
 /// the starts of processes do not differ from table to table.
 fn boot(proc: &Path, wall: i64) -> Option<i64> {
-    let text = std::fs::read_to_string(proc.join("uptime")).ok()?;
-    let uptime: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    let uptime = facts::since_boot(proc)?;
     Some((wall - (uptime * 1_000.0) as i64 + 500).div_euclid(1_000) * 1_000)
 }
 
