@@ -1,7 +1,8 @@
 //! GPUs that the kubelet has given to pods: `List` of `v1.PodResourcesLister` on its socket.
 //!
 //! The kubelet knows which pod holds which device before any process of the pod opens it. Device numbers are those of
-//! the plugins: a UUID for NVIDIA's, the name of the device file for that of GKE, a PCI address for AMD's.
+//! the plugins: a UUID for NVIDIA's, the name of the device file for that of GKE, a PCI address for AMD's. Claims name the
+//! device file.
 
 use crate::read::grpc::{Rpc, RpcFailure};
 use crate::read::sysfs;
@@ -67,6 +68,24 @@ mod messages {
     pub(super) struct ContainerResources {
         #[prost(message, repeated, tag = "2")]
         pub devices: Vec<ContainerDevices>,
+        #[prost(message, repeated, tag = "5")]
+        pub claims: Vec<DynamicResource>,
+    }
+
+    /// A claim, by which drivers give devices in the place of plugins (Dynamic Resource Allocation).
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct DynamicResource {
+        #[prost(message, repeated, tag = "4")]
+        pub devices: Vec<ClaimResource>,
+    }
+
+    /// A device of a claim.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct ClaimResource {
+        #[prost(string, tag = "2")]
+        pub driver: String,
+        #[prost(string, tag = "4")]
+        pub device: String,
     }
 
     /// Devices of one kind, such as `nvidia.com/gpu`.
@@ -138,7 +157,9 @@ impl Pods {
         let mut held: BTreeSet<(u32, String)> = BTreeSet::new();
         let mut dropped = 0;
         let ids = |pod: &messages::PodResources| -> Vec<String> {
-            pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids).cloned().collect()
+            let given = pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids);
+            let claimed = pod.containers.iter().flat_map(|own| &own.claims).flat_map(|claim| &claim.devices);
+            given.cloned().chain(claimed.filter_map(file_of_claimed)).collect()
         };
         let has_files = list.pods.iter().flat_map(ids).any(|id| id.starts_with(DEVICE_FILE));
         let files = if has_files { uuids_by_file(&self.proc) } else { BTreeMap::new() };
@@ -182,8 +203,16 @@ impl Pods {
 
 /// Name of the device files of NVIDIA's GPUs, before their number.
 const DEVICE_FILE: &str = "nvidia";
+/// Name of NVIDIA's driver for claims.
+const CLAIM_DRIVER: &str = "gpu.nvidia.com";
 /// Maximum number of GPUs whose device files are looked up.
 const MAX_GPUS: usize = 256;
+
+/// The device file of a claimed GPU: NVIDIA's driver calls `nvidia0` `gpu-0`. Parts of a GPU (`gpu-0-mig-...`) have none.
+fn file_of_claimed(claimed: &messages::ClaimResource) -> Option<String> {
+    let number = claimed.device.strip_prefix("gpu-").filter(|_| claimed.driver == CLAIM_DRIVER)?;
+    number.bytes().all(|b| b.is_ascii_digit()).then(|| format!("{DEVICE_FILE}{number}"))
+}
 
 /// UUIDs of NVIDIA's GPUs by their device files, as the driver tells: `Device Minor: 0` is `nvidia0`. The order of the
 /// files need not be that of the GPUs' numbers.

@@ -1,6 +1,8 @@
 //! Tests of GPUs of pods, with a kubelet in this process that answers as a test wants.
 
-use super::messages::{ContainerDevices, ContainerResources, PodListResponse, PodResources};
+use super::messages::{
+    ClaimResource, ContainerDevices, ContainerResources, DynamicResource, PodListResponse, PodResources,
+};
 use super::*;
 use crate::OwnOptions;
 use prost::Message;
@@ -95,6 +97,7 @@ async fn answer(mut respond: h2::server::SendResponse<Bytes>, play: Play) {
 fn pod(namespace: &str, name: &str, containers: &[&[&str]]) -> PodResources {
     let devices = |ids: &&[&str]| ContainerResources {
         devices: vec![ContainerDevices { ids: ids.iter().map(|id| (*id).into()).collect() }],
+        claims: Vec::new(),
     };
     let containers = containers.iter().map(devices).collect();
     PodResources { name: name.into(), namespace: namespace.into(), containers }
@@ -137,6 +140,29 @@ fn gpus_of_gke_are_known_by_their_device_files() {
             pod("other", "part", &[&["nvidia0/gi2", "nvidia1/gi0/vgpu1", "nvidia7", "nvidia0x"]]),
         ],
     }));
+    let mut part = part_with_files(&kubelet);
+    let expected = ["gpu.0.pod.training/train-0.heldByPod 1", "gpu.1.pod.serving/llm.heldByPod 1"];
+    assert_eq!(tick(&mut part, &mut Out::default(), 0), (expected.map(String::from).to_vec(), Ok(())));
+}
+
+#[test]
+fn gpus_of_claims_are_known_by_their_device_files() {
+    let claim = |driver: &str, device: &str| ClaimResource { driver: driver.into(), device: device.into() };
+    let claims = [
+        claim("gpu.nvidia.com", "gpu-1"),
+        claim("gpu.nvidia.com", "gpu-0-mig-1g10gb-9-0"),
+        claim("gpu.example.com", "gpu-0"),
+    ];
+    let claimed = DynamicResource { devices: claims.to_vec() };
+    let container = ContainerResources { devices: Vec::new(), claims: vec![claimed] };
+    let claiming = PodResources { name: "llm".into(), namespace: "serving".into(), containers: vec![container] };
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse { pods: vec![claiming] }));
+    let (held, outcome) = tick(&mut part_with_files(&kubelet), &mut Out::default(), 0);
+    assert_eq!((held, outcome), (vec!["gpu.0.pod.serving/llm.heldByPod 1".to_string()], Ok(())));
+}
+
+/// The collector on a machine whose second GPU has the first device file.
+fn part_with_files(kubelet: &Kubelet) -> Part {
     let gpus = kubelet.folder.path().join("proc/driver/nvidia/gpus");
     for (address, uuid, minor) in [("0000:55:00.0", "GPU-a", 1), ("0000:af:00.0", "GPU-b", 0)] {
         std::fs::create_dir_all(gpus.join(address)).expect("a folder");
@@ -146,9 +172,7 @@ fn gpus_of_gke_are_known_by_their_device_files() {
         );
         std::fs::write(gpus.join(address).join("information"), text).expect("a file");
     }
-    let mut part = open(&kubelet.options(), &Roots::below(kubelet.folder.path())).expect("a socket").remove(0);
-    let expected = ["gpu.0.pod.training/train-0.heldByPod 1", "gpu.1.pod.serving/llm.heldByPod 1"];
-    assert_eq!(tick(&mut part, &mut Out::default(), 0), (expected.map(String::from).to_vec(), Ok(())));
+    open(&kubelet.options(), &Roots::below(kubelet.folder.path())).expect("a socket").remove(0)
 }
 
 #[test]
