@@ -57,6 +57,12 @@ pub(crate) fn total(roots: &Roots, nodes: &[GpuNode]) -> Option<u64> {
     files.iter_mut().map(|file| read(file).ok().map(|memory| memory.total as u64)).sum()
 }
 
+/// Memory in use on all nodes now, bytes; none if any cannot be read.
+pub(crate) fn used(roots: &Roots) -> Option<f64> {
+    let of = |node: GpuNode| read(&mut node.meminfo(roots)).ok().map(|memory| memory.total - memory.available);
+    find(roots).into_iter().map(of).sum()
+}
+
 /// The files of the nodes, which stay open.
 #[derive(Debug, Default)]
 pub(crate) struct GpuNodes {

@@ -151,7 +151,7 @@ impl Collect {
         let mut ended: Vec<Kernel> = Vec::new();
         for watch in &mut inner.watched {
             watch.take_proportional(&read);
-            watch.judge(out.at(), out.wall(), uptime);
+            watch.judge(out.at(), out.wall(), uptime, &self.shared.roots);
             match watch.kernel.end {
                 Some(_) => ended.push(watch.kernel.clone()),
                 None => put(watch, &self.processes, out),

@@ -181,7 +181,7 @@ impl Watch {
     }
 
     /// Ends a tick: updates the state of the kernel, or its end. `uptime` is the system's, seconds.
-    pub fn judge(&mut self, now: Duration, wall: i64, uptime: Option<f64>) {
+    pub fn judge(&mut self, now: Duration, wall: i64, uptime: Option<f64>, roots: &Roots) {
         let kills = self.limits.kills().unwrap_or(self.kills);
         if kills > self.kills {
             self.killed_at = Some(now);
@@ -202,7 +202,7 @@ impl Watch {
         self.kernel.limit = self.limits.memory.map(|bytes| bytes as u64);
         self.kernel.limited = self.limits.limited();
         self.kernel.cores = self.limits.capacity;
-        self.kernel.used = self.limits.used(&self.proc).map(|bytes| bytes as u64);
+        self.kernel.used = self.limits.used(roots).map(|bytes| bytes as u64);
         self.kernel.warning = self.warning(now);
     }
 

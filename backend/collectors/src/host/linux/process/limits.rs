@@ -3,6 +3,7 @@
 
 use crate::Roots;
 use crate::host::facts;
+use crate::host::linux::gpu_nodes;
 use crate::host::total::Total;
 use crate::read::cgroup::{self, MemoryFiles};
 use crate::read::procfs::{fields, lines, number, trim};
@@ -140,8 +141,9 @@ impl TreeLimits {
         !self.bound_at.is_empty()
     }
 
-    /// Bytes in use below the limit by all processes, without droppable file cache. Without a limit, the machine's.
-    pub fn used(&self, proc: &Path) -> Option<f64> {
+    /// Bytes in use below the limit by all processes, without droppable file cache. Without a limit, the machine's, of
+    /// which the memory of GPUs is no part.
+    pub fn used(&self, roots: &Roots) -> Option<f64> {
         let in_group = |(level, files): &(PathBuf, &MemoryFiles)| {
             let current = number(trim(&std::fs::read(level.join(files.current)).ok()?))?;
             let stat = std::fs::read(level.join("memory.stat")).unwrap_or_default();
@@ -150,12 +152,13 @@ impl TreeLimits {
         if self.limited() {
             return self.bound_at.iter().map(in_group).sum();
         }
-        let text = std::fs::read(proc.join("meminfo")).ok()?;
+        let text = std::fs::read(roots.proc.join("meminfo")).ok()?;
         let of = |word: &[u8]| {
             let line = lines(&text).find_map(|line| line.strip_prefix(word))?;
             number(fields(line).next()?)
         };
-        Some((of(b"MemTotal:")?.saturating_sub(of(b"MemAvailable:")?) << 10) as f64)
+        let used = (of(b"MemTotal:")?.saturating_sub(of(b"MemAvailable:")?) << 10) as f64;
+        Some((used - gpu_nodes::used(roots)?).max(0.0))
     }
 
     /// 100 x throttled periods / periods since the last call, over all groups with a quota. None if no period passed.
@@ -287,6 +290,26 @@ fn cores_allowed(text: &[u8]) -> BTreeSet<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn memory_of_a_gpu_that_the_kernel_counts_is_not_in_use_here() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let used = || TreeLimits::default().used(&Roots::below(dir.path()));
+        put("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 200 kB\nMemAvailable: 300 kB\n");
+        assert_eq!(used(), Some(700.0 * 1024.0));
+        // A GH200: the node of the GPU has no processors.
+        put("proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node:      1\nStatus:    online\n");
+        put("sys/devices/system/node/node1/cpulist", "\n");
+        put("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 600 kB\nNode 1 MemFree: 100 kB\n");
+        assert_eq!(used(), Some(200.0 * 1024.0), "500 KiB are in use on the GPU");
+        put("sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 100 kB\n");
+        assert_eq!(used(), None, "the GPU's part is unknown");
+    }
 
     #[test]
     fn lists_of_cores_are_read() {
