@@ -49,6 +49,22 @@ pub fn packages_and_memory_are_counted_apart_and_through_a_wrap() {
 }
 
 #[test]
+fn domains_that_count_nothing_are_no_power() {
+    let machine = Machine::new();
+    server(&machine, [1_000_000, 1_000_000], [0, 0], 0);
+    let mut rapl = machine.open("rapl");
+    rapl.next();
+    server(&machine, [51_000_000, 51_000_000], [0, 0], 0);
+    let packages = [("cpu.package.0.powerWatts", 50.0), ("cpu.package.1.powerWatts", 50.0), ("cpu.powerWatts", 100.0)];
+    assert_eq!(rapl.next(), readings(packages), "neither memory nor the platform is measured");
+    // The board's part of the platform is less than its processors.
+    server(&machine, [101_000_000, 101_000_000], [0, 0], 7_000_000);
+    assert_eq!(rapl.next(), readings(packages));
+    server(&machine, [151_000_000, 151_000_000], [0, 0], 187_000_000);
+    assert_eq!(value(&rapl.next(), "system.powerWatts"), Some(180.0));
+}
+
+#[test]
 fn the_machines_meter_comes_before_the_platforms_counter() {
     let machine = Machine::new();
     server(&machine, [0, 0], [0, 0], 0);

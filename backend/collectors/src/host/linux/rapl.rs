@@ -80,7 +80,7 @@ struct Rapl(Vec<Domain>);
 impl Collector for Rapl {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let at = out.at();
-        let (mut packages, mut memory, mut failed) = (Some(0.0), Some(0.0), None);
+        let (mut packages, mut memory, mut platform, mut failed) = (Some(0.0), Some(0.0), None, None);
         let add = |sum: &mut Option<f64>, watts: Option<f64>| *sum = sum.zip(watts).map(|(sum, watts)| sum + watts);
         for domain in &mut self.0 {
             let watts = domain.watts(at).unwrap_or_else(|error| {
@@ -93,9 +93,12 @@ impl Collector for Rapl {
                     out.put_rounded(&power::PACKAGE, package.as_str(), watts);
                 }
                 CountedPart::Memory => add(&mut memory, watts),
-                CountedPart::Platform => out.put_rounded(&power::SYSTEM, (), watts),
+                CountedPart::Platform => platform = watts,
             }
         }
+        // A machine uses what its processors use and more. Where the board measures nothing, the counter says less.
+        let platform = platform.filter(|watts| packages.is_none_or(|packages| *watts >= packages));
+        out.put_rounded(&power::SYSTEM, (), platform);
         let has = |place: fn(&CountedPart) -> bool| self.0.iter().any(|domain| place(&domain.place));
         // The sum is that of all packages or none.
         out.put_rounded(&power::CPU, (), packages.filter(|_| has(|place| matches!(place, CountedPart::Package(_)))));
@@ -108,7 +111,8 @@ impl Collector for Rapl {
 }
 
 impl Domain {
-    /// Mean power since the previous reading, W; none at the first one and where the counter may have wrapped twice.
+    /// Mean power since the previous reading, W; none at the first one, where the counter may have wrapped twice, and
+    /// where it stays at 0: many boards have domains that count nothing.
     ///
     /// # Errors
     /// The counter cannot be read.
@@ -119,7 +123,8 @@ impl Domain {
         Ok(before.and_then(|(then, before)| {
             let seconds = at.checked_sub(then)?.as_secs_f64();
             let used = now.checked_sub(before).or_else(|| (now + self.range).checked_sub(before))? as f64 / MICROJOULES;
-            let is_sure = seconds > 0.0 && seconds * MAX_WATTS < self.range as f64 / MICROJOULES;
+            let counts = now > 0 || before > 0;
+            let is_sure = counts && seconds > 0.0 && seconds * MAX_WATTS < self.range as f64 / MICROJOULES;
             Some(used / seconds).filter(|watts| is_sure && *watts <= MAX_WATTS)
         }))
     }
