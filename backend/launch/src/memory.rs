@@ -1,6 +1,6 @@
 //! Processes that the kernel killed because memory was short: counters of our cgroups and of the machine.
 //!
-//! Sources below `/sys/fs/cgroup`, at the paths of `/proc/self/cgroup`:
+//! Sources below `/sys/fs/cgroup`, at the paths of `/proc/PID/cgroup`:
 //! - version 2: `memory.events` and `memory.events.local` (`oom_kill`), `memory.max`, `memory.peak` and `cgroup.procs`;
 //! - version 1: `memory.oom_control` (`oom_kill`), `memory.limit_in_bytes` and `memory.max_usage_in_bytes`.
 //!
@@ -10,6 +10,7 @@
 //! A counter records that a process was killed, but not which one. It counts if it rose in the seconds before an end
 //! and the kernel's log names that process. Without a readable log it counts only while no other job was in the cgroup.
 
+use super::groups;
 use super::proc::{namespace, parent, started};
 use shared::run::MemoryKill;
 use std::fs::{self, File};
@@ -79,7 +80,7 @@ pub struct Watched {
     members: Option<File>,
     /// The root process of the job, then its ancestors.
     above: Vec<u32>,
-    /// Whether processes of others were in the cgroup.
+    /// Whether processes of others were in the cgroup, or may have been.
     is_shared: bool,
     looked: Instant,
     /// Kernel log with the killed processes; None if it cannot be read.
@@ -109,13 +110,13 @@ impl Watched {
     /// Opens the counters of this process's cgroups. The job is below this process.
     pub fn own() -> Watched {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat")).with(std::process::id())
+        Watched::new(&own, Path::new(groups::TREE), Path::new("/proc/vmstat")).with(std::process::id())
     }
 
-    /// Same for the cgroups of another process. The job is below its parent.
-    pub fn of_process(pid: u32) -> Watched {
+    /// Same for the cgroups of another process, below `tree`. The job is below its parent.
+    pub fn of_process(pid: u32, tree: &Path) -> Watched {
         let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let watched = Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"));
+        let watched = Watched::new(&own, tree, Path::new("/proc/vmstat"));
         watched.with(parent(pid).unwrap_or(pid))
     }
 
@@ -129,6 +130,8 @@ impl Watched {
     /// Same for the cgroups below `root` that `own`, the text of `/proc/PID/cgroup`, names.
     pub fn new(own: &str, root: &Path, vmstat: &Path) -> Watched {
         let folders = folders(own, root);
+        // A group that is not visible may have processes of others.
+        let is_hidden = folders.is_empty() && own.lines().any(|line| line.contains(":/.."));
         // In version 1, the root cgroup counts no kills, or not all of them.
         let counts = |folder: &Path| folder != root.join("memory");
         let own = folders.iter().filter(|(folder, _)| counts(folder));
@@ -142,7 +145,7 @@ impl Watched {
             machine: Counter::open(vmstat),
             members,
             above: Vec::new(),
-            is_shared: false,
+            is_shared: is_hidden,
             looked: Instant::now(),
             log: None,
             began: since_boot(),
@@ -262,7 +265,7 @@ fn folders(own: &str, root: &Path) -> Vec<(PathBuf, &'static Names)> {
             _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), &V1),
             _ => continue,
         };
-        let folder = root.join(path.trim_start_matches('/'));
+        let Some(folder) = groups::find(&root, path) else { continue };
         all.extend(folder.ancestors().take_while(|one| one.starts_with(&root)).map(|one| (one.to_path_buf(), names)));
     }
     all
@@ -370,6 +373,24 @@ mod tests {
             job.stdin.take();
             job.wait().expect("it ended");
         }
+    }
+
+    #[test]
+    fn an_agent_in_a_container_sees_kills_of_other_containers_in_the_machines_tree_only() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        write(root, "pods/a/memory.max", "536870912\n");
+        write(root, "pods/a/memory.events", "oom_kill 0\n");
+        write(root, "pods/b/memory.max", "1048576\n");
+        write(root, "pods/b/memory.events", "oom_kill 0\n");
+        write(root, "vmstat", "oom_kill 7\n");
+        let watched = |tree: &str| Watched::new("0::/../b\n", &root.join(tree), &root.join("vmstat"));
+        let (mut of_machine, mut of_ours) = (watched(""), watched("pods/a"));
+        write(root, "pods/b/memory.events", "oom_kill 1\n");
+        write(root, "vmstat", "oom_kill 8\n");
+        let kill = MemoryKill { kills: 1, limit: Some(1 << 20), peak: None };
+        assert_eq!(of_machine.killed(None), Some(kill));
+        assert_eq!(of_ours.killed(None), None, "the kill may be that of any container");
     }
 
     #[test]

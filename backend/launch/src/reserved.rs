@@ -4,6 +4,7 @@
 //! group (version 2); requests without a limit are known only to the API server. `GPU_DEVICE_ORDINAL` and
 //! `CUDA_VISIBLE_DEVICES` are not read, because they count within the reserved GPUs.
 
+use super::groups;
 use super::memory::memory_limit;
 use super::pod::is_pod_folder;
 use shared::run::Reserved;
@@ -66,10 +67,10 @@ fn checked(reserved: Reserved) -> Option<Reserved> {
 }
 
 /// The part of this machine that Kubernetes reserved for the container of a process in a pod, with these GPUs. None if
-/// the container has no limits and no GPU.
-pub fn by_kubernetes(pid: u32, gpus: Vec<u32>) -> Option<Reserved> {
+/// the container has no limits and no GPU. `tree` has the control groups: the machine's, or those of our container.
+pub fn by_kubernetes(pid: u32, gpus: Vec<u32>, tree: &Path) -> Option<Reserved> {
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let (millicores, memory_bytes) = limits(&own, Path::new("/sys/fs/cgroup"));
+    let (millicores, memory_bytes) = limits(&own, tree);
     checked(Reserved { by: "kubernetes".into(), gpus, millicores, memory_bytes, ..Reserved::default() })
 }
 
@@ -78,13 +79,14 @@ pub fn by_kubernetes(pid: u32, gpus: Vec<u32>) -> Option<Reserved> {
 /// below count, because the kubelet also limits all pods together.
 fn limits(own: &str, root: &Path) -> (Option<u64>, Option<u64>) {
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else { return (None, None) };
-    let is_in_pod = path.split('/').any(is_pod_folder);
-    let mut folders: Vec<_> = root.join(path).ancestors().map(Path::to_path_buf).collect();
-    folders.retain(|folder| {
-        folder
-            .strip_prefix(root)
-            .is_ok_and(|below| !is_in_pod || below.iter().any(|part| part.to_str().is_some_and(is_pod_folder)))
-    });
+    let Some(group) = groups::find(root, path) else { return (None, None) };
+    let is_of_pod = |folder: &Path| {
+        let below = folder.strip_prefix(root);
+        below.is_ok_and(|below| below.iter().any(|part| part.to_str().is_some_and(is_pod_folder)))
+    };
+    let is_in_pod = is_of_pod(&group);
+    let mut folders: Vec<_> = group.ancestors().map(Path::to_path_buf).collect();
+    folders.retain(|folder| folder.starts_with(root) && (!is_in_pod || is_of_pod(folder)));
     let millicores = folders.iter().filter_map(|folder| cpu_limit(&fs::read_to_string(folder.join("cpu.max")).ok()?));
     let memory = folders.iter().filter_map(|folder| memory_limit(&fs::read_to_string(folder.join("memory.max")).ok()?));
     (millicores.min(), memory.min())
@@ -167,6 +169,10 @@ mod tests {
         assert_eq!(limits(&own, root), (Some(2_500), Some(8 << 30)));
         write(&format!("{pod}/cri-containerd-8f0c.scope/cpu.max"), "max 100000\n");
         assert_eq!(limits(&own, root), (None, Some(8 << 30)));
+        // As an agent in a container reads it.
+        let beside = own.replace("kubepods.slice/", "../../");
+        assert_eq!(limits(&beside, root), (None, Some(8 << 30)));
+        assert_eq!(limits(&beside.replace("8f0c", "9a1d"), root), (None, None));
         // From within the container, its group is the root.
         let inner = tempfile::tempdir().expect("a folder");
         fs::write(inner.path().join("cpu.max"), "100000 100000\n").expect("written");

@@ -74,7 +74,8 @@ impl Jobs {
         #[cfg(unix)]
         if let Some(told) = told {
             let (lives, stop) = ((live.clone(), self.runs.clone()), stop.clone());
-            let settings = (config.runs.clone(), collectors::printed as runs::RunTool);
+            let tree = config.roots().sys.join("fs/cgroup");
+            let settings = (config.runs.clone(), collectors::printed as runs::RunTool, tree);
             let takes = (self.markers.clone(), self.calls.clone());
             tokio::spawn(async move {
                 let folders = (&*folder, crate::config::state_folder());

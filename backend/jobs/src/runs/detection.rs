@@ -4,6 +4,7 @@
 use super::Detect;
 use shared::run::Begun;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 /// Input of a search.
 pub(super) struct Here {
@@ -39,6 +40,8 @@ pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 pub(super) struct Detection {
     timer: tokio::time::Interval,
     detect: Detect,
+    /// Control groups of the machine.
+    tree: PathBuf,
     /// State kept between searches; None while a thread is searching.
     looks: Option<Looks>,
     answer: Option<SearchAnswer>,
@@ -55,6 +58,7 @@ mod linux {
     use super::super::ranks::{DetectedRank, Gpus};
     use super::{Begun, Detect, Detection, Here, Looked, LookedRank, Looks};
     use std::collections::HashSet;
+    use std::path::PathBuf;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
 
@@ -65,10 +69,10 @@ mod linux {
     const FIRST_SEARCH_DELAY: Duration = Duration::from_secs(1);
 
     impl Detection {
-        pub fn new(detect: Detect) -> Detection {
+        pub fn new(detect: Detect, tree: PathBuf) -> Detection {
             let mut timer = tokio::time::interval(SEARCH_INTERVAL);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            Detection { timer, detect, looks: Some(Looks::default()), answer: None }
+            Detection { timer, detect, tree, looks: Some(Looks::default()), answer: None }
         }
 
         /// Searches soon: a report has arrived.
@@ -98,7 +102,7 @@ mod linux {
             }
             let Some((mut looks, mut groups)) = self.looks.take() else { return };
             let (answer, answered) = tokio::sync::oneshot::channel();
-            let detect = self.detect;
+            let (detect, tree) = (self.detect, self.tree.clone());
             let look = move || {
                 let Here { roots, awaited, stopped, holders, gpus } = here;
                 let pids: Vec<u32> = roots.iter().map(|(pid, _)| *pid).collect();
@@ -107,7 +111,8 @@ mod linux {
                     _ => launch::process::Stat::read(*pid).is_some_and(|stat| stat.is_stopped),
                 };
                 let mut paused: HashSet<u32> = pids.iter().copied().filter(is_stopped).collect();
-                paused.extend(groups.frozen(&pids));
+                paused.extend(groups.frozen(&pids, &tree));
+                looks.tree = tree;
                 (looks.gpus, looks.awaited, looks.only_below_runs) =
                     (Gpus::new(gpus), awaited, detect == Detect::Launched);
                 let found = match detect {
@@ -169,7 +174,7 @@ pub(super) struct Detection;
 
 #[cfg(not(target_os = "linux"))]
 impl Detection {
-    pub fn new(_: Detect) -> Detection {
+    pub fn new(_: Detect, _: PathBuf) -> Detection {
         Detection
     }
 

@@ -29,19 +29,20 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 const REPEAT_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
-/// wrote into the data folder or that of this user, and what ran when this process started.
+/// wrote into the data folder or that of this user, and what ran when this process started. `tree` has the control groups of
+/// the machine.
 pub async fn follow(
     (live, registry): (Arc<Live>, Arc<RunRegistry>),
     source: SourceId,
     (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
     (folder, of_user): (&Path, Option<PathBuf>),
     (markers, calls): (Arc<Markers>, Arc<Calls>),
-    (settings, run_tool): (RunsSettings, RunTool),
+    (settings, run_tool, tree): (RunsSettings, RunTool, PathBuf),
     mut stop: watch::Receiver<bool>,
 ) {
     let detect = settings.detect;
     let owners = Owners::new(folder, socket.trusted());
-    let mut tracker = Tracker::new((live, registry.clone()), source, owners, &settings, run_tool);
+    let mut tracker = Tracker::new((live, registry.clone()), source, owners, &settings, (run_tool, tree.clone()));
     let spool = folder.canonicalize().ok();
     let spool = spool.and_then(|folder| Spool::of_server(&folder.join(spool::FOLDER), socket.trusted()));
     tracker.take_up(spool.as_ref());
@@ -59,7 +60,7 @@ pub async fn follow(
     again.tick().await;
     let mut look = tokio::time::interval(CHECK_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut detection = Detection::new(detect);
+    let mut detection = Detection::new(detect, tree);
     loop {
         tracker.tell_collectors();
         tokio::select! {

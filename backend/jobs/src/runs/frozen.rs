@@ -1,6 +1,8 @@
 //! Detects processes that are frozen with their whole control group.
 
+use launch::groups;
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// A process may move to another group, so its group is read again after this many checks.
 const GROUP_CHECKS: u32 = 12;
@@ -9,20 +11,28 @@ const GROUP_CHECKS: u32 = 12;
 #[derive(Default)]
 pub(super) struct Groups {
     paths: HashMap<u32, String>,
+    /// Their folders; None for one that is not visible.
+    folders: HashMap<String, Option<PathBuf>>,
     looks: u32,
 }
 
 impl Groups {
     /// The frozen ones among these processes, by `cgroup.events`, which is read once for all processes of a group.
-    pub fn frozen(&mut self, pids: &[u32]) -> HashSet<u32> {
+    /// `tree` has the control groups of the machine.
+    pub fn frozen(&mut self, pids: &[u32], tree: &Path) -> HashSet<u32> {
         if self.looks.is_multiple_of(GROUP_CHECKS) {
             self.paths.clear();
+            self.folders.clear();
         }
         self.looks = self.looks.wrapping_add(1);
         let mut before = std::mem::take(&mut self.paths);
         self.paths = pids.iter().filter_map(|pid| Some((*pid, before.remove(pid).or_else(|| path(*pid))?))).collect();
-        let mut groups: HashMap<&str, bool> = HashMap::new();
-        let frozen = self.paths.iter().filter(|(_, path)| *groups.entry(path).or_insert_with(|| is_frozen(path)));
+        let mut is_frozen = |path: &str| {
+            let folder = self.folders.entry(path.to_owned()).or_insert_with(|| groups::find(tree, path));
+            folder.as_deref().is_some_and(groups::is_frozen)
+        };
+        let mut known: HashMap<&str, bool> = HashMap::new();
+        let frozen = self.paths.iter().filter(|(_, path)| *known.entry(path).or_insert_with(|| is_frozen(path)));
         frozen.map(|(pid, _)| *pid).collect()
     }
 }
@@ -31,9 +41,4 @@ impl Groups {
 fn path(pid: u32) -> Option<String> {
     let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     Some(own.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned())
-}
-
-fn is_frozen(path: &str) -> bool {
-    let events = std::fs::read_to_string(format!("/sys/fs/cgroup/{path}/cgroup.events")).unwrap_or_default();
-    events.lines().any(|line| line == "frozen 1")
 }

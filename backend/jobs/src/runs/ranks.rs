@@ -9,6 +9,7 @@ use launch::process::{Stat, parent, started};
 use launch::reserved::by_kubernetes;
 use shared::run::{About, MAX_ID_BYTES, Pod, Rank, Reserved};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use system::user::login_of;
 
@@ -118,6 +119,8 @@ impl Gpus {
 pub(super) struct Looks {
     /// The current GPUs.
     pub gpus: Gpus,
+    /// Control groups of the machine.
+    pub tree: PathBuf,
     /// Only processes below a known run are examined.
     pub only_below_runs: bool,
     /// Start times of processes whose ends the kernel reports: they are not checked again for being alive.
@@ -135,6 +138,7 @@ struct Look<'a> {
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
     gpus: &'a Gpus,
+    tree: &'a Path,
     awaited: &'a HashMap<u32, u64>,
     users: &'a mut HashMap<u32, String>,
     /// The next free number of each run, for ranks without a given number.
@@ -150,9 +154,9 @@ impl Looks {
         holders: &BTreeMap<u32, Vec<u32>>,
         now: Instant,
     ) -> Vec<DetectedRank> {
-        let Looks { gpus, awaited, seen, numbers, users, .. } = self;
+        let Looks { gpus, tree, awaited, seen, numbers, users, .. } = self;
         let mut look =
-            Look { seen, met: HashSet::new(), now, holders, gpus, awaited, users, numbers, found: Vec::new() };
+            Look { seen, met: HashSet::new(), now, holders, gpus, tree, awaited, users, numbers, found: Vec::new() };
         for (pid, run) in roots {
             look.below(*pid, run, 0);
         }
@@ -373,7 +377,7 @@ impl Look<'_> {
             }),
             true => {
                 let gpus = of_container.iter().map(|device| self.gpus.find(device)).collect::<Option<Vec<u32>>>();
-                by_kubernetes(process.0, gpus.unwrap_or_default())
+                by_kubernetes(process.0, gpus.unwrap_or_default(), self.tree)
             }
         });
         if let Some(seen) = self.seen.get_mut(&process) {

@@ -24,6 +24,7 @@ use shared::new_values::NewValues;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, Reserved, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
@@ -98,6 +99,8 @@ pub(super) struct Tracker {
     pub classes: JoinSet<Option<Over>>,
     registry: Arc<RunRegistry>,
     slurm: Slurm,
+    /// Control groups of the machine.
+    tree: PathBuf,
     kubernetes: Option<Arc<Kubernetes>>,
     /// Runs reported by requests, by ID.
     pub reported: HashMap<String, Reported>,
@@ -150,7 +153,7 @@ impl Tracker {
         source: SourceId,
         owners: Owners,
         settings: &RunsSettings,
-        run_tool: RunTool,
+        (run_tool, tree): (RunTool, PathBuf),
     ) -> Tracker {
         Tracker {
             live,
@@ -168,6 +171,7 @@ impl Tracker {
                 scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
                 run: run_tool,
             },
+            tree,
             reported: HashMap::new(),
             reported_ends: VecDeque::new(),
             preempting: HashMap::new(),
@@ -573,7 +577,8 @@ impl Tracker {
         {
             let live = self.live.clone();
             // A launcher of ours reports this for its process.
-            let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of_process(begun.pid));
+            let is_ours = told.is_zero() && self.awaited.len() < MAX_MEMORIES;
+            let memory = is_ours.then(|| Watched::of_process(begun.pid, &self.tree));
             let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
             let was_there = process.is_some();
             let ended = key.clone();
@@ -601,7 +606,7 @@ impl Tracker {
             }
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = (key, told);
+        let _ = (key, told, &self.tree);
     }
 
     pub fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
