@@ -64,14 +64,14 @@ pub static PCIE_TX: MetricDef = MetricDef::gauge("gpu.{i}.pcieTxBytes", Unit::By
     .title("GPU PCIe sent")
     .on("gpu.pcie.tx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU sends over PCIe. NVML GPM PCIe TX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second; DCGM field 1009. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU sends over PCIe. NVML GPM PCIe TX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second, exact below 4.3 GB per sample; DCGM field 1009. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Received over PCIe.
 pub static PCIE_RX: MetricDef = MetricDef::gauge("gpu.{i}.pcieRxBytes", Unit::BytesPerSecond)
     .title("GPU PCIe received")
     .on("gpu.pcie.rx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU receives over PCIe. NVML GPM PCIe RX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second; DCGM field 1010. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU receives over PCIe. NVML GPM PCIe RX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second, exact below 4.3 GB per sample; DCGM field 1010. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Sent over NVLink.
 pub static NVLINK_TX: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkTxBytes", Unit::BytesPerSecond)

@@ -128,7 +128,7 @@ impl Gpu {
         asker.put(&gpu::TEMP, temp.map(f64::from).and_then(celsius));
         let fields = asker.ask(Call::Fields, || library.fields(self.handle)).unwrap_or_default();
         asker.put(&gpu::MEMORY_TEMP, fields.memory_temp.and_then(celsius));
-        self.power(&mut asker, library, fields, at);
+        let went_on = self.power(&mut asker, library, fields, at);
 
         let mut clock = |call, kind, row| {
             let megahertz = asker.ask(call, || device.clock_info(kind)).filter(|mhz| *mhz < 100_000);
@@ -156,7 +156,7 @@ impl Gpu {
 
         if !asker.reading.stopped() {
             self.limits(&mut asker, library, at);
-            self.links(&mut asker, library, fields, at);
+            self.links(&mut asker, library, (fields, went_on), at);
             self.health.read(&mut asker, library, self.handle, self.parts.are_on(), at);
             self.parts.read(&mut asker, library, self.handle, at);
             self.processes(&mut asker, library, memory.map(|(_, total)| total), at);
@@ -175,7 +175,8 @@ impl Gpu {
         reading
     }
 
-    fn power(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
+    /// Whether the counter of energy went on, so the driver's counters were not reset.
+    fn power(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) -> bool {
         let device = library.device(self.handle);
         let power = fields.power.or_else(|| asker.ask(Call::Power, || device.power_usage()).map(f64::from));
         let watts = |milliwatts: f64| (milliwatts <= 2_000_000.0).then(|| milliwatts / 1000.0);
@@ -190,6 +191,7 @@ impl Gpu {
         asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules / 1000.0));
         let mean = self.energy.per_second(energy, at).map(|milliwatts| milliwatts / 1000.0);
         asker.put_rounded(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
+        mean.is_some()
     }
 
     fn limits(&mut self, asker: &mut Asker, library: &Library, at: Duration) {
@@ -221,10 +223,16 @@ impl Gpu {
     }
 
     /// Throughput of the links: from the profiling counters if there are any, else from the driver's byte counters.
-    fn links(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
+    /// `went_on`: they were not reset since the previous tick.
+    fn links(&mut self, asker: &mut Asker, library: &Library, (fields, went_on): (Fields, bool), at: Duration) {
+        // The driver counts PCIe in 32 bits, which a busy link fills within seconds.
+        let of_pcie = |rate: &mut Rate, count| match went_on {
+            true => rate.per_second_of_32_bits(count, at),
+            false => rate.per_second(count, at),
+        };
         let counted = [
-            (&gpu_profile::PCIE_TX, self.pcie[0].per_second(fields.pcie_tx, at)),
-            (&gpu_profile::PCIE_RX, self.pcie[1].per_second(fields.pcie_rx, at)),
+            (&gpu_profile::PCIE_TX, of_pcie(&mut self.pcie[0], fields.pcie_tx)),
+            (&gpu_profile::PCIE_RX, of_pcie(&mut self.pcie[1], fields.pcie_rx)),
             (&gpu_profile::NVLINK_TX, self.nvlink[0].per_second(fields.nvlink_tx, at).map(from_kib)),
             (&gpu_profile::NVLINK_RX, self.nvlink[1].per_second(fields.nvlink_rx, at).map(from_kib)),
         ];

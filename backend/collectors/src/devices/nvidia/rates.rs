@@ -15,6 +15,18 @@ impl Rate {
         let seconds = at.checked_sub(then)?.as_secs_f64();
         (seconds > 0.0 && count >= before).then(|| (count - before) / seconds)
     }
+
+    /// Same for a counter of 32 bits that was not reset meanwhile: if it fell, it began again at 0.
+    pub fn per_second_of_32_bits(&mut self, count: Option<f64>, at: Duration) -> Option<f64> {
+        const SIZE: f64 = 4_294_967_296.0;
+        if let (Some(count), Some((before, _))) = (count, &mut self.0)
+            && count < *before
+            && *before < SIZE
+        {
+            *before -= SIZE;
+        }
+        self.per_second(count, at)
+    }
 }
 
 #[cfg(test)]
@@ -36,6 +48,22 @@ mod tests {
         ];
         for (count, at, per_second) in readings {
             assert_eq!(rate.per_second(count.map(f64::from), Duration::from_secs(at)), per_second, "at {at}");
+        }
+    }
+
+    #[test]
+    fn a_counter_of_32_bits_begins_again() {
+        let mut rate = Rate::default();
+        let readings = [
+            (Some(4_294_967_000u64), 0, None),
+            (Some(704), 1, Some(1000.0)),
+            (Some(1704), 2, Some(1000.0)),
+            (Some(1 << 33), 3, Some(8_589_932_888.0)),
+            (Some(704), 4, None),
+        ];
+        for (count, at, per_second) in readings {
+            let count = count.map(|count| count as f64);
+            assert_eq!(rate.per_second_of_32_bits(count, Duration::from_secs(at)), per_second, "at {at}");
         }
     }
 }

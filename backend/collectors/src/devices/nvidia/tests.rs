@@ -225,6 +225,19 @@ fn all_of_a_gpu_is_read_and_rates_come_with_the_second_tick() {
 }
 
 #[test]
+fn bytes_over_pcie_are_counted_in_32_bits() {
+    let mut scenario = all(1);
+    scenario["gpus"][0]["pcie"]["tx_bytes"] = json!(4_294_000_000u64);
+    let mut bench = Bench::new(&scenario);
+    bench.tick();
+    scenario["gpus"][0]["energy_mj"] = json!(1_300_000);
+    scenario["gpus"][0]["pcie"]["tx_bytes"] = json!(1_999_032_704);
+    bench.change(&scenario);
+    let sent = bench.tick()["gpu.0.pcieTxBytes"];
+    assert!((1.8e9..=2.2e9).contains(&sent), "{sent}");
+}
+
+#[test]
 fn a_tick_stays_within_its_calls_and_never_asks_for_the_throughput() {
     let mut scenario = all(8);
     for gpu in scenario["gpus"].as_array_mut().expect("a list") {
