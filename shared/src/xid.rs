@@ -99,8 +99,13 @@ impl Action {
         Action::ALL.get(usize::from(number)).copied()
     }
 
-    /// The recovery action of this number in NVML; None for one that NVML lacks.
+    /// The recovery action of this number in NVML; None for one that NVML lacks, or that has no word here: 5 recovers an
+    /// IMEX domain, 6 resets the PCIe bus of the GPU.
     pub fn of_recovery(number: u8) -> Option<Action> {
+        const SYSTEM_REBOOT: u8 = 7;
+        if number == SYSTEM_REBOOT {
+            return Some(Action::RestartMachine);
+        }
         const IN_NVML: [Action; 5] =
             [Action::Ignore, Action::ResetGpu, Action::RestartMachine, Action::DrainPeers, Action::DrainAndReset];
         IN_NVML.get(usize::from(number)).copied()

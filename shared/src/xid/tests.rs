@@ -79,6 +79,9 @@ fn a_recovery_action_is_read_from_its_message() {
     ] {
         assert_eq!(to(words), expected, "{words}");
     }
+    let numbers = [2, 4, 5, 6, 7, 8].map(Action::of_recovery);
+    let restart = Some(Action::RestartMachine);
+    assert_eq!(numbers, [restart, Some(Action::DrainAndReset), None, None, restart, None]);
     assert_eq!(action(154, ""), Some(Action::Recover));
     assert_eq!((action(31, "pid=7, name=x, Ch 0a"), action(999, "")), (Some(Action::RestartApp), None));
 }
