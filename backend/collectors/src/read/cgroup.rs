@@ -217,7 +217,9 @@ mod tests {
     fn a_group_beside_our_containers_is_found_in_the_machines_tree() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
-        for group in ["kubepods.slice/burstable.slice/pod1/train", "kubepods.slice/pod2/agent", "system.slice/x.service"] {
+        for group in
+            ["kubepods.slice/burstable.slice/pod1/train", "kubepods.slice/pod2/agent", "system.slice/x.service"]
+        {
             std::fs::create_dir_all(root.join(group)).unwrap();
         }
         let at = |group: &str| levels(root, Path::new(group));
