@@ -5,7 +5,7 @@ use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::clock::Clock;
-use team::accounts::{Accounts, Ended, Principal, Who};
+use team::accounts::{Accounts, Denied, Ended, Principal, Who};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
@@ -14,6 +14,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sle
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum time between two checks of a session's end: the wall clock may step.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// Time until the rights are read again after the database could not be read.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum time to deliver the reason of the end to a viewer that reads nothing.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
@@ -42,8 +44,10 @@ struct Held {
     used: Interval,
     /// Pending check whether the database is reachable. It is a task, as the future that waits for it may be dropped.
     asked: Option<JoinHandle<bool>>,
-    /// Sources have changed, and the scope was not checked since.
-    stale: bool,
+    /// Time of the next read of the rights; None: nothing has changed since the last one.
+    read_at: Option<Instant>,
+    /// Pending read of the rights. It is a task for the same reason: a busy viewer would begin it again and again.
+    judged: Option<JoinHandle<Result<Option<Principal>, Denied>>>,
 }
 
 impl Rights {
@@ -66,7 +70,8 @@ impl Rights {
             sources,
             used,
             asked: None,
-            stale: false,
+            read_at: None,
+            judged: None,
         };
         Rights { held: Some(held), is_owner: false }
     }
@@ -102,14 +107,7 @@ impl Rights {
     pub async fn changed(&mut self) -> Changed {
         let Some(held) = &mut self.held else { return std::future::pending().await };
         loop {
-            // The future may be dropped at any time. So the change is kept as a flag, which is checked here.
-            if held.stale {
-                let changed = held.changed_scope().await;
-                held.stale = false;
-                if let Some(changed) = changed {
-                    return changed;
-                }
-            }
+            // The future may be dropped at any time, so all that is pending is kept in fields.
             tokio::select! {
                 biased;
                 why = gone(&mut held.ended) => return Changed::Ended(why),
@@ -120,7 +118,22 @@ impl Rights {
                     if news.is_err() {
                         return std::future::pending().await;
                     }
-                    held.stale = true;
+                    held.read_at = Some(Instant::now());
+                }
+                judged = judgment(&mut held.judged) => {
+                    held.judged = None;
+                    match judged {
+                        Ok(principal) => if let Some(changed) = held.changed_scope(principal) {
+                            return changed;
+                        },
+                        // Nobody announces this change again: forgetting it would leave a revoked right in force.
+                        Err(_) => held.read_at = held.read_at.or(Some(Instant::now() + RETRY_INTERVAL)),
+                    }
+                }
+                () = due(held.read_at), if held.judged.is_none() => {
+                    held.read_at = None;
+                    let (accounts, principal) = (held.accounts.clone(), held.principal.clone());
+                    held.judged = Some(tokio::spawn(async move { accounts.judge_again(&principal).await }));
                 }
                 known = answered(&mut held.asked) => {
                     held.asked = None;
@@ -161,10 +174,8 @@ impl Rights {
 }
 
 impl Held {
-    /// The current scope, if it differs from the last one.
-    async fn changed_scope(&mut self) -> Option<Changed> {
-        // An unreachable database changes no right. It is reported within a minute.
-        let judged = self.accounts.judge_again(&self.principal).await.ok()?;
+    /// The change from the last scope to that of the present rights.
+    fn changed_scope(&mut self, judged: Option<Principal>) -> Option<Changed> {
         let Some(principal) = judged else { return Some(Changed::Ended(over_for(&self.principal).to_string())) };
         let scope = principal.scope();
         if !self.principal.may_the_same(&principal) || !scope.includes(&self.scope) {
@@ -195,6 +206,25 @@ async fn answered(asked: &mut Option<JoinHandle<bool>>) -> bool {
     }
 }
 
+/// The present rights, once they are read. An unreachable database changes no right; it is reported within a minute.
+async fn judgment(
+    judged: &mut Option<JoinHandle<Result<Option<Principal>, Denied>>>,
+) -> Result<Option<Principal>, Denied> {
+    match judged {
+        Some(judged) => judged.await.unwrap_or(Err(Denied::Unavailable)),
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves at a time; never without one.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) if at <= Instant::now() => {}
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The reason of the end, once the rights have ended.
 async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> String {
     match ended.wait_for(Option::is_some).await {
@@ -219,7 +249,80 @@ async fn over(clock: &dyn Clock, ends: Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::people::NewPerson;
+    use shared::role::Role;
+    use shared::secret::Secret;
+    use shared::session::SignIn;
+    use shared::team::TeamChange;
     use stream::clock;
+    use team::accounts::Network;
+
+    /// Accounts in a folder, and a viewer who is signed in.
+    async fn with_viewer(folder: &std::path::Path) -> (Accounts, Principal) {
+        let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
+        let (name, password) = ("mara".to_string(), Secret::new("zebra lamp cactus 93"));
+        let person = NewPerson {
+            name: name.clone(),
+            password: Some(password.clone()),
+            hub_admin: false,
+            team: None,
+            role: Some(Role::Viewer),
+        };
+        accounts.add_person(&Principal::local(0), &person).await.expect("an account");
+        let begun = accounts.sign_in(&SignIn { name, password }, &Network::local(), None).await.expect("signed in");
+        (accounts, begun.principal)
+    }
+
+    /// Hides names from the viewers of the team, who have fewer rights then.
+    async fn hide_names(accounts: &Accounts) {
+        let change = TeamChange { user_names: Some(false), ..TeamChange::default() };
+        accounts.change_team(&Principal::local(0), "main", &change).await.expect("changed");
+    }
+
+    fn why(changed: Changed) -> String {
+        match changed {
+            Changed::Ended(why) => why,
+            Changed::Sees(_) => panic!("nothing more is seen"),
+        }
+    }
+
+    #[tokio::test]
+    async fn fewer_rights_count_also_for_a_viewer_who_is_busy_all_the_time() {
+        let folder = tempfile::tempdir().expect("made");
+        let (accounts, viewer) = with_viewer(folder.path()).await;
+        let mut rights = Rights::new(&accounts, Arc::new(clock::System), viewer.clone(), viewer.scope());
+        hide_names(&accounts).await;
+        let begun = Instant::now();
+        let ended = loop {
+            tokio::select! {
+                biased;
+                changed = rights.changed() => break why(changed),
+                () = tokio::task::yield_now() => {}
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "the rights are never read to the end");
+        };
+        assert_eq!(ended, Ended::Rights.to_string());
+    }
+
+    #[tokio::test]
+    async fn fewer_rights_count_also_if_the_database_was_busy_when_they_changed() {
+        let folder = tempfile::tempdir().expect("made");
+        let (accounts, viewer) = with_viewer(folder.path()).await;
+        let mut rights = Rights::new(&accounts, Arc::new(clock::System), viewer.clone(), viewer.scope());
+        hide_names(&accounts).await;
+        // These are all connections that read.
+        let mut busy = Vec::new();
+        for _ in 0..4 {
+            busy.push(accounts.records().read().await.expect("a connection"));
+        }
+        tokio::time::pause();
+        let early = tokio::time::timeout(Duration::from_secs(11), rights.changed()).await;
+        assert!(early.is_err(), "nothing can be read");
+        tokio::time::resume();
+        drop(busy);
+        let changed = tokio::time::timeout(Duration::from_secs(20), rights.changed()).await.expect("it is read again");
+        assert_eq!(why(changed), Ended::Rights.to_string());
+    }
 
     #[tokio::test]
     async fn who_cannot_be_judged_any_more_is_let_go_within_a_minute() {
