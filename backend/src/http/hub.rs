@@ -145,7 +145,7 @@ fn origin_of(peer: std::net::IpAddr, headers: &HeaderMap, trusted: &[AddressRang
         let Ok(list) = list.to_str() else { return nearest };
         for text in list.rsplit(',') {
             // A trusted proxy writes only addresses.
-            let Ok(ip) = text.trim().parse() else { return nearest };
+            let Some(ip) = address_of(text.trim()) else { return nearest };
             nearest = ip;
             if !is_trusted(ip) {
                 return ip;
@@ -153,6 +153,13 @@ fn origin_of(peer: std::net::IpAddr, headers: &HeaderMap, trusted: &[AddressRang
         }
     }
     nearest
+}
+
+/// An address with or without a port: Azure's Application Gateway always writes the port of the client, and other load
+/// balancers do so on request.
+fn address_of(text: &str) -> Option<std::net::IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| Some(text.parse::<std::net::SocketAddr>().ok()?.ip()))
 }
 
 /// The key by which requests and sockets of a principal are counted.
@@ -189,5 +196,9 @@ mod tests {
         assert_eq!(from("10.0.0.5", &["evil, 10.1.2.3"]), "10.1.2.3");
         assert_eq!(from("10.0.0.5", &["unknown"]), "10.0.0.5");
         assert_eq!(from("10.0.0.4", &["198.51.100.7"]), "10.0.0.4", "its neighbor is not trusted");
+        assert_eq!(from("10.0.0.5", &["203.0.113.9, 198.51.100.7:51234, 10.1.2.3:80"]), "198.51.100.7", "with ports");
+        assert_eq!(from("10.0.0.5", &["[2001:db8::7]:51234"]), "2001:db8::7");
+        assert_eq!(from("10.0.0.5", &["[2001:db8::7]"]), "2001:db8::7");
+        assert_eq!(from("10.0.0.5", &["198.51.100.7:"]), "10.0.0.5");
     }
 }
