@@ -242,6 +242,14 @@ impl Oidc {
             return Err(Failure::new(Refused::Outside, "the user has no verified e-mail address in domains"));
         }
         let roles = match &self.own.groups_claim {
+            Some(claim) if is_elsewhere(all, claim) => {
+                tracing::warn!(
+                    provider = self.own.name,
+                    "the ID token of a user lacks the claim {claim}, because they have too many groups; their roles \
+                    stay as they are. Limit the claim to the groups of this application at the provider"
+                );
+                Vec::new()
+            }
             Some(claim) => self.own.roles.roles_for(&groups(all, claim)),
             None => Vec::new(),
         };
@@ -266,6 +274,16 @@ fn found<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     claims.get(path).or_else(|| parts.try_fold(first?, |value, part| value.get(part)))
 }
 
+/// Whether a claim is left out of the token, which names another place that has it (OpenID Connect Core, 5.6.2). Entra
+/// ID does so with more than 200 groups. Then the groups are unknown, and a user is not without groups.
+fn is_elsewhere(claims: &Map<String, Value>, path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    let names = claims.get("_claim_names").and_then(Value::as_object);
+    let named = names.is_some_and(|names| names.contains_key(path) || names.contains_key(first));
+    let many = claims.get("hasgroups").is_some_and(|has| *has == Value::Bool(true) || *has == "true");
+    found(claims, path).is_none() && (named || many)
+}
+
 /// The groups in a claim, one or a list.
 fn groups(claims: &Map<String, Value>, path: &str) -> Vec<String> {
     match found(claims, path) {
@@ -274,5 +292,38 @@ fn groups(claims: &Map<String, Value>, path: &str) -> Vec<String> {
             all.iter().take(MAX_GROUPS).filter_map(|one| one.as_str()).map(String::from).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::role::Role;
+
+    #[test]
+    fn groups_that_the_token_leaves_out_take_no_role() {
+        let text = "name = \"entra\"\nissuer = \"https://id.example.org/\"\nclient_id = \"hub\"\n\
+                    groups_claim = \"groups\"\nroles = { ops = \"admin\" }";
+        let oidc = Oidc::new(&OidcProvider::TABLE.read_text(text).expect("a table"));
+        let roles = |more: Value| {
+            let mut all = json!({
+                "iss": "https://id.example.org/", "aud": "hub", "exp": 2, "iat": 1, "nonce": "n", "sub": "s",
+            });
+            if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
+                all.extend(more);
+            }
+            let claims = Claims::deserialize(&all).expect("claims");
+            let all = all.as_object().cloned().unwrap_or_default();
+            oidc.named(&claims, &all).expect("a person").roles
+        };
+        let main = |role| vec![("main".to_string(), role)];
+        assert_eq!(roles(json!({ "groups": ["ops", "users"] })), main(Some(Role::Admin)));
+        assert_eq!(roles(json!({ "groups": [] })), main(None));
+        assert_eq!(roles(json!({})), main(None), "a provider may leave out an empty claim");
+        let sources = json!({ "src1": { "endpoint": "https://graph.example.org/getMemberObjects" } });
+        assert!(roles(json!({ "_claim_names": { "groups": "src1" }, "_claim_sources": sources })).is_empty());
+        assert_eq!(roles(json!({ "_claim_names": { "other": "src1" } })), main(None));
+        assert!(roles(json!({ "hasgroups": true })).is_empty());
     }
 }
