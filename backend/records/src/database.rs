@@ -112,7 +112,13 @@ impl Records {
             Pools::Sqlite(file) => Held::SqliteChange(file.begin().await?),
             Pools::Postgres { writer, .. } => {
                 let mut change = writer.begin().await?;
-                migrate_server::lock_changes(&mut change).await?;
+                if !migrate_server::lock_changes(&mut change).await? {
+                    drop(change);
+                    // The address may lead to another server by now, and this connection would stay for half an hour.
+                    writer.acquire().await?.close().await?;
+                    let why = "it can only be read: it is a standby, or default_transaction_read_only is on";
+                    return Err(sqlx::Error::Io(std::io::Error::other(why)).into());
+                }
                 Held::PostgresChange(change)
             }
         })

@@ -23,9 +23,11 @@ async fn lock(on: &mut PgConnection, number: i64) -> sqlx::Result<()> {
 }
 
 /// Waits until no other change is in progress; the lock lasts until the transaction ends. There is one writer at a
-/// time, as in SQLite, so that data read by a change stays valid until the change is written.
-pub(crate) async fn lock_changes(on: &mut PgConnection) -> sqlx::Result<()> {
-    lock(on, CHANGE_LOCK).await
+/// time, as in SQLite, so that data read by a change stays valid until the change is written. Returns whether the
+/// server can be written: a standby cannot.
+pub(crate) async fn lock_changes(on: &mut PgConnection) -> sqlx::Result<bool> {
+    let lock = "SELECT current_setting('transaction_read_only') = 'off' FROM pg_advisory_xact_lock($1)";
+    sqlx::query_scalar(lock).bind(CHANGE_LOCK).fetch_one(on).await
 }
 
 /// The schema's number; 0 if there is none of ours.

@@ -81,6 +81,31 @@ async fn with_postgresql_only_what_others_changed_makes_cached_reads_stale() {
 
 #[tokio::test]
 #[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_a_connection_to_a_standby_is_not_kept_after_a_failover() {
+    let postgresql = Postgresql::start();
+    let password = shared::secret::Secret::new(postgresql.password());
+    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
+    Records::connect(&server).await.expect("it opens").close().await;
+    // New connections are as those to a standby, which the address leads to for a moment.
+    let reads_only = |only: &str| {
+        postgresql.sql("postgres", &format!("ALTER DATABASE hub SET default_transaction_read_only = {only}"));
+    };
+    reads_only("on");
+    let records = Records::connect(&server).await.expect("a standby can be read");
+    for _ in 0..2 {
+        let why = records.change().await.err().expect("nothing can be written").to_string();
+        assert!(why.contains("standby"), "{why}");
+    }
+    reads_only("off");
+    let why = records.change().await.err().map(|error| error.to_string());
+    assert!(why.is_none_or(|why| why.contains("standby")), "the connection is from before");
+    let mut on = change(&records).await;
+    meta::put(&mut on, "instance", "a").await.unwrap();
+    on.commit().await.expect("the server that writes is found");
+}
+
+#[tokio::test]
+#[ignore = "needs Debian's PostgreSQL 15"]
 async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_database() {
     let postgresql = Postgresql::start();
     let password = shared::secret::Secret::new(postgresql.password());
