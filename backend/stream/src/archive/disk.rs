@@ -2,6 +2,7 @@
 
 use super::Batch;
 use super::classes::{self, Classes};
+use super::expiry::{ExpiryClock, SLACK_MS};
 use super::health::{HistoryHealth, Trouble};
 use crate::live::{Live, Writing};
 use crate::store::{Block, Chunk, Unwritten};
@@ -25,10 +26,6 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Delay before a segment that could not be read is tried again.
 const UNREAD_RETRY_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Time by which segments outlive the retention, milliseconds: setting the clock forward by an hour and back loses
-/// nothing.
-const RETENTION_SLACK_MS: i64 = 3_600_000;
-
 /// A data folder, and its data that is not written yet.
 pub struct Disk {
     folder: Folder,
@@ -44,6 +41,7 @@ pub struct Disk {
     tried: Duration,
     /// Segments that could not be read during a merge, by serial, with the time of the failure.
     unread: BTreeMap<u64, Duration>,
+    expiry: ExpiryClock,
     health: Arc<HistoryHealth>,
 }
 
@@ -64,6 +62,7 @@ impl Disk {
             found_log: found.log,
             tried: Duration::ZERO,
             unread: BTreeMap::new(),
+            expiry: ExpiryClock::default(),
             health,
         }
     }
@@ -294,7 +293,9 @@ impl Disk {
 
     fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
         self.classes.renew(live, &self.segments);
-        let kept = |segment: &Segment| self.classes.class_of(segment).saturating_add(RETENTION_SLACK_MS);
+        let newest = || self.segments.iter().map(|segment| segment.to()).filter(|to| *to <= now).max();
+        let now = self.expiry.now(now, live.clock.steady(), newest);
+        let kept = |segment: &Segment| self.classes.class_of(segment).saturating_add(SLACK_MS);
         for segment in expired(now, self.most, &self.segments, kept) {
             self.drop_segment(live, &segment)?;
         }

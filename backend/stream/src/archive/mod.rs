@@ -8,10 +8,11 @@
 //! at last from the merged hour.
 //!
 //! `disk.rs` writes, merges and removes segments and restarts the log. `classes.rs` separates sources by retention.
-//! `health.rs` reports the state, from a thread of its own in [`run`].
+//! `expiry.rs` has the time by which they expire. `health.rs` reports the state, from a thread of its own in [`run`].
 
 mod classes;
 mod disk;
+mod expiry;
 mod health;
 
 pub use disk::Disk;

@@ -1,5 +1,6 @@
 //! History over years, on a disk with injected faults.
 
+mod ahead;
 mod classes;
 mod late;
 mod records;
