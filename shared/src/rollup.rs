@@ -45,10 +45,17 @@ pub fn rolled(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> im
             bucket.max = bucket.max.max(v);
             bucket.last = v;
             bucket.count += 1;
-            bucket.mean = sum / f64::from(bucket.count);
+            bucket.mean = mean(sum, &bucket);
         }
         Some(bucket)
     })
+}
+
+/// The mean of the values of a bucket with this sum. The sum of huge values is infinite, and their mean is not: then it is
+/// the middle between the extremes.
+pub fn mean(sum: f64, bucket: &Bucket) -> f64 {
+    let mean = sum / f64::from(bucket.count);
+    if mean.is_finite() { mean } else { bucket.min / 2.0 + bucket.max / 2.0 }
 }
 
 /// The rate of a counter per second between neighboring samples. A decrease is a reset: no value for that interval.
@@ -75,6 +82,15 @@ mod tests {
         assert_eq!(buckets.len(), 2);
         assert_eq!(buckets[0], Bucket { t: 1_000, min: 1.0, max: 9.0, mean: 4.0, last: 2.0, count: 3 });
         assert_eq!(buckets[1].count, 1);
+    }
+
+    #[test]
+    fn the_mean_of_huge_values_is_a_number() {
+        let means = |samples: [f64; 3]| roll((0..).zip(samples), 1_000)[0].mean;
+        assert_eq!(means([f64::MAX; 3]), f64::MAX);
+        assert_eq!(means([-f64::MAX; 3]), -f64::MAX);
+        assert_eq!(means([f64::MAX, f64::MAX, -f64::MAX]), 0.0);
+        assert_eq!(means([1.0, 2.0, 6.0]), 3.0);
     }
 
     #[test]

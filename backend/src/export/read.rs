@@ -94,6 +94,8 @@ impl Reading {
         let interval = self.selection.parts.get(&wanted.source).map_or(1, |part| part.interval);
         let (from, factor) = (ask.from, self.selection.metric(wanted).unit.to_base());
         let rates = rates(samples, interval).filter(move |(t, _)| *t >= from).map(move |(t, v)| (t, v * factor));
+        // The rate of a counter near the largest number can be larger than any number.
+        let rates = rates.filter(|(_, v)| v.is_finite());
         match ask.step {
             None => Values::Points(Box::new(rates)),
             Some(step) => Values::Buckets(Box::new(rolled(rates, step))),

@@ -306,3 +306,17 @@ fn one_tag_may_mean_different_things_on_two_machines_and_each_is_read_as_its_own
     let rates = select(&store, Ask { rate: true, ..question(&["own.k.level"]) }).expect("one of them counts");
     assert_eq!(rates.wanted.len(), 1);
 }
+
+#[test]
+fn huge_values_are_answered_as_numbers() {
+    let mut store = store(20);
+    let source = store.named("alpha").expect("a source");
+    for i in 20..25 {
+        store.append(source, T0 + i * 1_000, false, &[f64::MAX, f64::NAN, f64::MAX, 1.0]);
+    }
+    let rolled = answer(&store, Ask { step: Some(60_000), ..question(&["gpu.0.temp"]) });
+    let bucket = &rolled["series"][0]["buckets"][0];
+    assert!(bucket["mean"].as_f64().is_some_and(|mean| mean > 1e300) && bucket["count"] == 25, "{bucket}");
+    let rates = answer(&store, Ask { rate: true, ..question(&[network::RECEIVED.tag]) });
+    assert_eq!(rates["series"][0]["points"].as_array().map(Vec::len), Some(23), "all but the first and the jump");
+}

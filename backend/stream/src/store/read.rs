@@ -3,7 +3,7 @@
 //! Damage on the disk is a gap, and counted: an answer contains the sound data.
 
 use super::{Block, Damages, Stretch};
-use shared::rollup::Bucket;
+use shared::rollup::{Bucket, mean};
 use shared::series::SeriesId;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ impl Rolling {
     }
 
     fn end(mut self) -> Vec<Bucket> {
-        self.buckets.iter_mut().for_each(|b| b.mean /= f64::from(b.count));
+        self.buckets.iter_mut().for_each(|b| b.mean = mean(b.mean, b));
         self.buckets
     }
 }
@@ -222,5 +222,21 @@ fn join(bucket: &mut Bucket, at: &mut i64, more: &Bucket, newest: i64) {
     bucket.count += more.count;
     if newest >= *at {
         (bucket.last, *at) = (more.last, newest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_huge_values_is_a_number() {
+        let mut rolling = Rolling::new(2 * MINUTE);
+        (0..3).for_each(|t| rolling.sample(t, f64::MAX));
+        let minute =
+            Bucket { t: MINUTE, min: f64::MAX, max: f64::MAX, mean: f64::MAX, last: f64::NAN, count: 60 };
+        rolling.bucket(&minute);
+        let buckets = rolling.end();
+        assert_eq!((buckets.len(), buckets[0].mean, buckets[0].count), (1, f64::MAX, 63));
     }
 }
