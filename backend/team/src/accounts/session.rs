@@ -460,8 +460,13 @@ impl Accounts {
             revision: 0,
             created: self.now(),
         };
+        let taken = || Denied::conflict(format!("there is an account {:?}; choose another name", account.name));
+        // Accounts are found by id or name, and nobody may be found in place of another.
+        if accounts::by_id(change, &account.name).await?.is_some() {
+            return Err(taken());
+        }
         accounts::add(change, &account).await.map_err(|error| match error.is_taken() {
-            true => Denied::conflict(format!("there is an account {:?}; choose another name", account.name)),
+            true => taken(),
             false => error.into(),
         })?;
         if let Some(hash) = hash {

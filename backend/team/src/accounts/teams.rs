@@ -238,13 +238,16 @@ impl Accounts {
     pub async fn remove_member(&self, by: &Principal, team: &str, person: &str) -> Result<(), Denied> {
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Viewer).await?;
-        let own = matches!(&by.who, Who::Account { id, name } if id == person || name == person);
+        let found = self.account_in(&mut change, by, &team.id, person).await;
+        // By the account that would leave, not by the word: somebody's name may be the id of another.
+        let leaves = |account: &Account| matches!(&by.who, Who::Account { id, .. } if *id == account.id);
+        let own = found.as_ref().is_ok_and(leaves);
         if !own {
             self.team(&mut change, by, &team.id, Role::Admin).await?;
         } else {
             self.need_fresh(by)?;
         }
-        let account = self.account_in(&mut change, by, &team.id, person).await?;
+        let account = found?;
         let Some(was) = member_of(&mut change, &team.id, &account.id).await? else { return Err(Denied::Unknown) };
         self.leave(&mut change, &team.id, &account).await?;
         teams::set_role(&mut change, &team.id, &account.id, None).await?;

@@ -260,7 +260,7 @@ pub(super) async fn free_name(on: &mut Change, subject: &str) -> Result<String, 
     let base = near(subject);
     for n in 1..=NAMESAKES {
         let name = if n == 1 { base.clone() } else { format!("{base}-{n}") };
-        if accounts::by_name(on, &name).await?.is_none() {
+        if accounts::by_name(on, &name).await?.is_none() && accounts::by_id(on, &name).await?.is_none() {
             return Ok(name);
         }
     }

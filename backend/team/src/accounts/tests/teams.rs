@@ -269,3 +269,24 @@ async fn a_team_goes_when_its_name_is_typed_and_it_has_no_machines() {
         assert!(accounts.add_team(by, &NewTeam { name: name.into() }).await.is_err(), "{name:?}");
     }
 }
+
+#[tokio::test]
+async fn nobody_acts_for_another_by_a_name_that_is_their_id() {
+    let (hub, begun) = Hub::with_admin().await;
+    hub.add("ada", Role::Admin, false).await;
+    let people = hub.accounts.people(&begun.principal).await.expect("all");
+    let ada = people.into_iter().find(|person| person.name == "ada").expect("she is there");
+    let wanted = NewPerson { name: ada.id.clone(), password: Some(secret(PASSWORD)), ..NewPerson::default() };
+    assert_eq!(hub.accounts.add_person(&begun.principal, &wanted).await.expect_err("her id").status(), 409);
+    // An account of an earlier version may have such a name.
+    hub.add("eve", Role::Viewer, false).await;
+    let mut eve = hub.sign_in("eve", PASSWORD).await.unwrap().principal;
+    if let Who::Account { name, .. } = &mut eve.who {
+        name.clone_from(&ada.id);
+    }
+    assert_eq!(hub.accounts.remove_member(&eve, "main", &ada.id).await.expect_err("no admin").status(), 403);
+    let admin = &begun.principal;
+    let there = |team: shared::team::Team| team.members.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    assert!(there(hub.accounts.one_team(admin, "main").await.unwrap()).contains(&"ada".to_string()));
+    hub.accounts.remove_member(&eve, "main", "eve").await.expect("she leaves");
+}
