@@ -45,6 +45,9 @@ const MAX_KEY_BYTES: u64 = 1 << 10;
 /// Assumed interval of a machine's ticks until it is known, milliseconds.
 const SOURCE_INTERVAL_MS: i64 = 1_000;
 
+/// Time until the machines are read again after they could not be read.
+const READ_AGAIN: Duration = Duration::from_secs(5);
+
 /// Interval of the checks for ended machines.
 const END_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -208,7 +211,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let cluster = match others {
         Some(others) => {
             // Before the state of their links is read: that refers to machines by their keys.
-            know_all(&live, &accounts).await;
+            know_all(&live, &accounts, true).await;
             Some(Cluster::begin(others, ingest.clone(), jobs.runs.clone(), serving.stop.clone()).await)
         }
         None => None,
@@ -360,32 +363,56 @@ async fn follow(
     (rules, is_shared): (KeepRules, bool),
     mut changed: watch::Receiver<u64>,
 ) {
-    while changed.changed().await.is_ok() {
-        match accounts.removed().await {
+    let mut is_read = true;
+    while next_read(&mut changed, is_read).await {
+        let was_read = is_read;
+        is_read = match accounts.removed().await {
             Ok(removed) => {
                 remember(&list, &removed).await;
                 live.store().remove_sources(removed);
+                true
             }
-            Err(error) => tracing::warn!(%error, "it cannot be read which machines were removed"),
-        }
+            Err(error) => unread("which machines were removed", &error, was_read),
+        };
         if is_shared {
-            know_all(&live, &accounts).await;
+            is_read &= know_all(&live, &accounts, was_read).await;
         }
-        match accounts.called().await {
+        is_read &= match accounts.called().await {
             Ok(called) => {
                 live.store().set_retentions(retentions(&called, &rules));
                 ingest.called(called);
+                true
             }
-            Err(error) => tracing::warn!(%error, "it cannot be read how machines are called and labeled"),
-        }
+            Err(error) => unread("how machines are called and labeled", &error, was_read),
+        };
     }
 }
 
-/// Adds all machines of the cluster, whichever replica they are linked to. The link state of new ones is unknown.
-async fn know_all(live: &Live, accounts: &Accounts) {
+/// Logs that something cannot be read; a repeated failure is no news. Returns false.
+fn unread(what: &str, error: &Denied, is_new: bool) -> bool {
+    match is_new {
+        true => tracing::warn!(%error, "it cannot be read {what}"),
+        false => tracing::debug!(%error, "it cannot be read {what}"),
+    }
+    false
+}
+
+/// Waits until the machines are to be read again: after a change, or soon if they could not be read, because nobody
+/// announces that change again. False when there will be no change any more.
+async fn next_read(changed: &mut watch::Receiver<u64>, is_read: bool) -> bool {
+    match is_read {
+        true => changed.changed().await.is_ok(),
+        // An end of the wait is a reason to read, too.
+        false => !matches!(tokio::time::timeout(READ_AGAIN, changed.changed()).await, Ok(Err(_))),
+    }
+}
+
+/// Adds all machines of the cluster, whichever replica they are linked to. The link state of new ones is unknown. False
+/// if they cannot be read; `is_new`: such a failure is news.
+async fn know_all(live: &Live, accounts: &Accounts, is_new: bool) -> bool {
     let all = match accounts.admitted().await {
         Ok(all) => all,
-        Err(error) => return tracing::warn!(%error, "it cannot be read which machines there are"),
+        Err(error) => return unread("which machines there are", &error, is_new),
     };
     let now = live.clock.wall();
     for (id, name, seen) in all {
@@ -399,6 +426,7 @@ async fn know_all(live: &Live, accounts: &Accounts) {
             }
         }
     }
+    true
 }
 
 /// Machines with a retention of their own. Labels that an agent sends do not count: the sender is not trusted with the
@@ -408,4 +436,24 @@ fn retentions(called: &[(String, String, BTreeMap<String, String>)], rules: &Kee
         rules.retention_for(labels).map(|length| (id.clone(), length.as_millis() as i64))
     };
     called.iter().filter_map(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_that_could_not_be_read_are_read_again_without_another_change() {
+        let (news, mut changed) = watch::channel(0_u64);
+        let begun = tokio::time::Instant::now();
+        assert!(next_read(&mut changed, false).await);
+        assert_eq!(begun.elapsed(), READ_AGAIN);
+        news.send_modify(|n| *n += 1);
+        assert!(next_read(&mut changed, false).await && next_read(&mut changed, false).await);
+        assert_eq!(begun.elapsed(), READ_AGAIN * 2, "a change is read at once");
+        let wait = tokio::time::timeout(READ_AGAIN * 9, next_read(&mut changed, true)).await;
+        assert!(wait.is_err(), "what was read is not read again");
+        drop(news);
+        assert!(!next_read(&mut changed, true).await && !next_read(&mut changed, false).await);
+    }
 }
