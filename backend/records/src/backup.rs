@@ -47,7 +47,7 @@ pub(crate) async fn copy(from: &Path, file: &Path) -> Result<SqliteConnection, O
     migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
     into.execute(&mut connection).await.map_err(|error| failed(&part, "write", error))?;
-    std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))?;
+    migrate::put_in_place(&part, file).map_err(|error| failed(file, "write", error))?;
     Ok(connection)
 }
 
@@ -73,7 +73,7 @@ pub async fn restore(file: &Path, folder: &Path) -> Result<(), OpenError> {
     migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
     std::fs::read(file)
         .and_then(|bytes| std::fs::write(&part, bytes))
-        .and_then(|()| std::fs::rename(&part, &to))
+        .and_then(|()| migrate::put_in_place(&part, &to))
         .map_err(|error| failed(&to, "write", error))?;
     Records::open(folder).await?.close().await;
     Ok(())

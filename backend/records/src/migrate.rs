@@ -25,6 +25,19 @@ pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
+/// Gives a complete file its name. Both outlast a power cut when this returns: SQLite syncs no output of VACUUM INTO.
+pub(crate) fn put_in_place(part: &Path, whole: &Path) -> std::io::Result<()> {
+    OpenOptions::new().write(true).open(part)?.sync_all()?;
+    std::fs::rename(part, whole)?;
+    #[cfg(unix)]
+    {
+        let folder = whole.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Some network file systems sync no folders. The file is there.
+        let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    Ok(())
+}
+
 /// The schema's number; 0 for an empty file.
 async fn schema(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'")
@@ -107,7 +120,7 @@ async fn copy(connection: &mut SqliteConnection, path: &Path, schema: i64) -> Re
     make(&part).map_err(unwritten)?;
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
     into.execute(connection).await.map_err(failed(&part, "write"))?;
-    std::fs::rename(&part, &whole).map_err(unwritten)
+    put_in_place(&part, &whole).map_err(unwritten)
 }
 
 /// A pool for tests of the steps.
