@@ -389,8 +389,9 @@ impl Accounts {
             network: network.text().into(),
             agent: String::new(),
         };
+        // Before it begins: after the clock was set back it would itself be the oldest.
+        let outlived = sessions::end_oldest(change, &account.id, SESSIONS - 1).await?;
         sessions::add(change, &session).await?;
-        let outlived = sessions::end_oldest(change, &account.id, SESSIONS).await?;
         let principal = self.signed_in(change, account, &session, seen, network).await?;
         Ok(Begun { token: Secret::new(token), principal, outlived })
     }

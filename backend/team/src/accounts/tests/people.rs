@@ -205,6 +205,17 @@ async fn sign_out_and_a_twenty_first_session_close_sockets() {
 }
 
 #[tokio::test]
+async fn a_sign_in_after_the_clock_was_set_back_is_not_the_oldest() {
+    let (hub, _) = Hub::with_admin().await;
+    for _ in 0..20 {
+        hub.sign_in("mara", PASSWORD).await.unwrap();
+    }
+    hub.clock.step(-3_600_000);
+    let begun = hub.sign_in("mara", PASSWORD).await.unwrap();
+    assert!(hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn what_makes_keys_and_admins_wants_the_password_again() {
     let (hub, begun) = Hub::with_admin().await;
     let again = async || hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().expect("signed in");
