@@ -51,8 +51,8 @@ pub fn rolled(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> im
     })
 }
 
-/// The mean of the values of a bucket with this sum. The sum of huge values is infinite, and their mean is not: then it is
-/// the middle between the extremes.
+/// The mean of the values of a bucket with this sum. The sum of huge values is infinite, and their mean is not: then it
+/// is the middle between the extremes.
 pub fn mean(sum: f64, bucket: &Bucket) -> f64 {
     let mean = sum / f64::from(bucket.count);
     if mean.is_finite() { mean } else { bucket.min / 2.0 + bucket.max / 2.0 }
