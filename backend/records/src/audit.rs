@@ -149,11 +149,13 @@ pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<A
     sql::query_as(get).bind(name).bind(limit).fetch_all(on).await
 }
 
-/// Deletes rows older than a time.
+/// Deletes rows older than a time, but never the last row: SQLite would give its number to the next one, which the
+/// log's file and its readers would take for a row that they have.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
-    sql::query("DELETE FROM audit WHERE t < $1").bind(before).execute(on).await?;
+    let delete = "DELETE FROM audit WHERE t < $1 AND id < (SELECT max(id) FROM audit)";
+    sql::query(delete).bind(before).execute(on).await?;
     Ok(())
 }

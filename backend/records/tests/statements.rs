@@ -454,6 +454,11 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     audit::forget(&mut on, 3).await.unwrap();
     let first = Filter { before: Some(4), ..Filter::default() };
     assert_eq!(audit::newest(&mut on, &first, 9).await.unwrap(), [entry(3, None)]);
+    let last = audit::newest(&mut on, &Filter::default(), 1).await.unwrap()[0].id;
+    audit::forget(&mut on, i64::MAX).await.unwrap();
+    audit::add(&mut on, &entry(10, None)).await.unwrap();
+    assert_eq!(audit::after(&mut on, last, 9).await.unwrap().len(), 1, "no number is given twice");
+    assert_eq!(audit::count_after(&mut on, 0).await.unwrap(), 2, "all but the last row went");
     meta::put(&mut on, "k", "1").await.unwrap();
     meta::put(&mut on, "k", "2").await.unwrap();
     assert_eq!(meta::get(&mut on, "k").await.unwrap().as_deref(), Some("2"));
