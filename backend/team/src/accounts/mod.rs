@@ -283,7 +283,9 @@ impl Accounts {
     async fn begin_change(&self) -> Result<Change, Denied> {
         let mut change = self.0.records.change().await?;
         let now = self.now();
-        if now >= self.0.tidy_at.load(Ordering::Relaxed) {
+        let at = self.0.tidy_at.load(Ordering::Relaxed);
+        // A clock that was set back would else be waited for.
+        if !(at - HOUR..at).contains(&now) {
             tidy(&mut change, now, (self.idle(), self.0.audit_kept.load(Ordering::Relaxed))).await?;
             self.0.tidy_at.store(now + HOUR, Ordering::Relaxed);
         }

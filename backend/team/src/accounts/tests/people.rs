@@ -216,6 +216,23 @@ async fn a_sign_in_after_the_clock_was_set_back_is_not_the_oldest() {
 }
 
 #[tokio::test]
+async fn old_rows_of_the_log_go_also_after_the_clock_was_years_ahead() {
+    let (hub, _) = Hub::with_admin().await;
+    hub.clock.step(2_000 * DAY);
+    hub.sign_in("mara", PASSWORD).await.unwrap();
+    hub.clock.step(-2_000 * DAY);
+    hub.sign_in("mara", PASSWORD).await.unwrap();
+    for wait in [401 * 24 * 60, 61] {
+        hub.pass(minutes(wait));
+        // Of the old rows the last one stays until there is a later one.
+        hub.sign_in("mara", PASSWORD).await.unwrap();
+    }
+    let log = hub.accounts.audit_log(&Principal::local(0), &LogFilter::default()).await.unwrap();
+    let before = (hub.clock.wall() - 400 * DAY) / 1_000;
+    assert!(log.entries.iter().all(|entry| entry.t >= before), "{:?}", log.entries);
+}
+
+#[tokio::test]
 async fn what_makes_keys_and_admins_wants_the_password_again() {
     let (hub, begun) = Hub::with_admin().await;
     let again = async || hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().expect("signed in");
