@@ -18,7 +18,7 @@ const MAX_GROUPS: usize = 1_000;
 /// The identity in the header, if the request has it.
 ///
 /// # Errors
-/// 400: the peer is no proxy, this header or that of the groups is repeated, or the name is invalid.
+/// 400: the peer is no proxy, one of its headers is repeated, or the name is invalid.
 pub(super) fn vouched(
     proxy: Option<&ProxySignIn>,
     caller: Caller,
@@ -39,8 +39,8 @@ pub(super) fn vouched(
     if subject.len() > MAX_NAME || subject.chars().any(char::is_control) {
         return Err(bad("is longer than 512 bytes, or not plain text"));
     }
-    let email = proxy.email.as_ref().and_then(|name| headers.get(name)).and_then(|value| value.to_str().ok());
-    let email = email.map(str::trim).filter(|email| email.contains('@') && email.len() <= MAX_EMAIL);
+    let email = proxy.email.as_deref().map(|name| single(headers, name)).transpose()?.flatten();
+    let email = email.filter(|email| email.contains('@') && email.len() <= MAX_EMAIL).map(String::from);
     let roles = match &proxy.groups {
         Some(name) => {
             let mut lists = headers.get_all(name).iter();
@@ -54,18 +54,49 @@ pub(super) fn vouched(
         }
         None => Vec::new(),
     };
-    let login = match &proxy.login {
-        Some(name) => {
-            let mut values = headers.get_all(name).iter();
-            let value = values.next().and_then(|value| value.to_str().ok()).map(str::trim);
-            if values.next().is_some() {
-                return Err(of(name, TWICE));
-            }
-            value.filter(|login| !login.is_empty()).map(String::from)
-        }
-        None => None,
-    };
+    let login = proxy.login.as_deref().map(|name| single(headers, name)).transpose()?.flatten();
+    let login = login.filter(|login| !login.is_empty()).map(String::from);
     // An empty header means that the proxy has signed in nobody.
-    let email = email.map(String::from);
     Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email, roles, login }))
+}
+
+/// The value of a header that the proxy writes, if it is a text.
+///
+/// # Errors
+/// 400: it is repeated.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().and_then(|value| value.to_str().ok()).map(str::trim);
+    match values.next() {
+        Some(_) => Err(Refusal::bad(format!("the header {name} {TWICE}"))),
+        None => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::{HeaderName, HeaderValue};
+
+    #[test]
+    fn a_header_that_the_user_may_have_added_is_refused() {
+        let text = "from = [\"10.0.0.5\"]\nuser = \"x-user\"\nemail = \"x-email\"\ngroups = \"x-groups\"\n\
+                    roles = { ops = \"viewer\" }\nlogin = \"x-login\"";
+        let proxy = ProxySignIn::TABLE.read_text(text).expect("a table");
+        let caller = Caller { peer: "10.0.0.5".parse().ok(), ..Caller::default() };
+        let of = |list: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in list {
+                headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            vouched(Some(&proxy), caller, &headers)
+        };
+        let own = [("x-user", "mara"), ("x-email", "mara@example.org"), ("x-groups", "ops"), ("x-login", "mara")];
+        let who = of(&own).ok().flatten().expect("somebody");
+        assert_eq!((who.email.as_deref(), who.login.as_deref()), (Some("mara@example.org"), Some("mara")));
+        for (name, _) in own {
+            let with = [&[(name, "eve@example.org")][..], &own[..]].concat();
+            assert!(of(&with).is_err(), "{name}");
+        }
+    }
 }
