@@ -140,12 +140,14 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
     Ok(rows)
 }
 
-/// Those that contain a name, newest first.
+/// Those that contain the name of a person, newest first. A team, a machine or a view may have the same name.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<AuditRow>, Error> {
-    let get = "SELECT * FROM audit WHERE who = $1 OR object = $1 ORDER BY id DESC LIMIT $2";
+    let get = "SELECT * FROM audit WHERE who = $1 OR (object = $1
+               AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%'
+                    OR action LIKE 'identity.%' OR action LIKE 'invite.%')) ORDER BY id DESC LIMIT $2";
     sql::query_as(get).bind(name).bind(limit).fetch_all(on).await
 }
 

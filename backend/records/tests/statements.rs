@@ -433,23 +433,27 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     audit::blur(&mut on, 7, "10.2.4.17", "10.2.4.0/24").await.unwrap();
     assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
     assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
-    assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
-    let made = |after: &str| AuditRow {
-        who: "root".into(),
-        action: "key.add".into(),
-        object: "k".into(),
-        after: Some(after.into()),
+    let of = |who: &str, action: &str, object: &str| AuditRow {
+        who: who.into(),
+        action: action.into(),
+        object: object.into(),
         ..entry(8, None)
     };
+    for row in [of("root", "agent.label", "mara"), of("root", "account.reset", "mara")] {
+        audit::add(&mut on, &row).await.unwrap();
+    }
+    assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap().len(), 8, "but not the machine of that name");
+    let made = |after: &str| AuditRow { after: Some(after.into()), ..of("root", "key.add", "k") };
     for after in ["mara/ci: data:read", "maral/ci: data:read"] {
         audit::add(&mut on, &made(after)).await.unwrap();
     }
-    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 8);
-    let keys = audit::naming(&mut on, "k", 9).await.unwrap();
+    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 9);
+    let keys = Filter { object: Some("k".into()), ..Filter::default() };
+    let keys = audit::newest(&mut on, &keys, 9).await.unwrap();
     let afters: Vec<&str> = keys.iter().filter_map(|row| row.after.as_deref()).collect();
     assert_eq!(afters, ["maral/ci: data:read", "erased-1/ci: data:read"]);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
-    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
+    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 8);
     let entry = |t, team| AuditRow { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
     let first = Filter { before: Some(4), ..Filter::default() };

@@ -134,7 +134,9 @@ impl Accounts {
         let log: Vec<Value> = rows
             .iter()
             .map(|row| {
-                json!({ "t": row.t / 1_000, "who": row.who, "by": row.by, "network": row.network, "action": row.action,
+                // The address of somebody else is theirs.
+                let network = (row.who == me.name).then_some(&row.network);
+                json!({ "t": row.t / 1_000, "who": row.who, "by": row.by, "network": network, "action": row.action,
                         "object": row.object, "before": row.before, "after": row.after, "result": row.result })
             })
             .collect();

@@ -32,6 +32,9 @@ const SEEN_EVERY: i64 = MINUTE;
 /// Maximum letters of an account's name.
 const NAME: usize = 64;
 
+/// Names in the audit log for rows that are no person's.
+const LOGGED: [&str; 3] = ["agent", "hub", "nobody"];
+
 /// A new session.
 #[derive(Debug)]
 pub struct Begun {
@@ -53,6 +56,13 @@ pub(super) fn normal_name(name: &str) -> Result<String, Denied> {
         true => Ok(name),
         false => Err(Denied::invalid(format!("a name has 1 to {NAME} letters, digits, \".\", \"-\", \"_\" or \"@\""))),
     }
+}
+
+/// Whether an account may get a name. Accounts are found by id or name, and nobody may be found in place of another.
+/// Nobody may be taken for the hub in the audit log either.
+pub(super) async fn is_free(on: &mut Change, name: &str) -> Result<bool, Denied> {
+    let is_taken = accounts::by_name(on, name).await?.is_some() || accounts::by_id(on, name).await?.is_some();
+    Ok(!is_taken && !LOGGED.contains(&name))
 }
 
 fn wrong() -> Denied {
@@ -461,15 +471,10 @@ impl Accounts {
             revision: 0,
             created: self.now(),
         };
-        let taken = || Denied::conflict(format!("there is an account {:?}; choose another name", account.name));
-        // Accounts are found by id or name, and nobody may be found in place of another.
-        if accounts::by_id(change, &account.name).await?.is_some() {
-            return Err(taken());
+        if !is_free(change, &account.name).await? {
+            return Err(Denied::conflict(format!("the name {:?} is taken; choose another name", account.name)));
         }
-        accounts::add(change, &account).await.map_err(|error| match error.is_taken() {
-            true => taken(),
-            false => error.into(),
-        })?;
+        accounts::add(change, &account).await?;
         if let Some(hash) = hash {
             accounts::set_password(change, &random::id(), &account.id, hash).await?;
         }

@@ -1,7 +1,7 @@
 //! People authenticated by a proxy in front of the hub. Accounts are matched by the proxy's subject alone, never by an
 //! equal name or e-mail address.
 
-use super::session::normal_name;
+use super::session::{is_free, normal_name};
 use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, logins, random};
 use records::accounts::{self, Account};
@@ -260,7 +260,7 @@ pub(super) async fn free_name(on: &mut Change, subject: &str) -> Result<String, 
     let base = near(subject);
     for n in 1..=NAMESAKES {
         let name = if n == 1 { base.clone() } else { format!("{base}-{n}") };
-        if accounts::by_name(on, &name).await?.is_none() && accounts::by_id(on, &name).await?.is_none() {
+        if is_free(on, &name).await? {
             return Ok(name);
         }
     }

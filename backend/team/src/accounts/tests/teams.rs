@@ -278,6 +278,8 @@ async fn nobody_acts_for_another_by_a_name_that_is_their_id() {
     let ada = people.into_iter().find(|person| person.name == "ada").expect("she is there");
     let wanted = NewPerson { name: ada.id.clone(), password: Some(secret(PASSWORD)), ..NewPerson::default() };
     assert_eq!(hub.accounts.add_person(&begun.principal, &wanted).await.expect_err("her id").status(), 409);
+    let wanted = NewPerson { name: "Hub".into(), ..wanted };
+    assert_eq!(hub.accounts.add_person(&begun.principal, &wanted).await.expect_err("the log's").status(), 409);
     // An account of an earlier version may have such a name.
     hub.add("eve", Role::Viewer, false).await;
     let mut eve = hub.sign_in("eve", PASSWORD).await.unwrap().principal;
