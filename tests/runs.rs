@@ -88,7 +88,11 @@ fn a_job_keeps_its_status_its_signal_and_its_streams_where_nobody_listens() {
     assert_eq!(status(&["--", "true"]).code(), Some(0));
     assert_eq!(status(&["--", "sh", "-c", "exit 3"]).code(), Some(3));
     assert_eq!(status(&["--", "sh", "-c", "kill -TERM $$"]).signal(), Some(libc::SIGTERM));
-    assert_eq!(status(&["--", "/no/such/program"]).code(), Some(127));
+    // The reason stands beside the job's own output, not in it.
+    let none = bench.job(&["--", "/no/such/program"]).output().expect("it ran");
+    assert_eq!((none.status.code(), String::from_utf8_lossy(&none.stdout).as_ref()), (Some(127), ""));
+    let why = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(why.starts_with("watchglass: /no/such/program cannot be run: ") && why.ends_with('\n'), "{why}");
     assert_eq!(status(&["--", "/"]).code(), Some(126));
     let said = bench.job(&["sh", "-c", "echo out; echo $WATCHGLASS_RUN_ID >&2; cat"]).stdin(Stdio::null()).output();
     let said = said.expect("it ran");

@@ -193,7 +193,7 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
         launch::Ended::Status(status) => std::process::exit(status),
         launch::Ended::Signal(signal) => launch::process::end_by(signal),
         launch::Ended::NotStarted(status, sentence) => {
-            print_text(&sentence);
+            say(&sentence);
             std::process::exit(status)
         }
     }
