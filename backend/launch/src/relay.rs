@@ -242,6 +242,8 @@ struct Ends<'a> {
 impl Ends<'_> {
     /// Copies until the job's end of the stream is closed, or the job has ended and no more output comes.
     fn carry(mut self, mut copy: impl FnMut(&[u8])) {
+        // A terminal that has closed no longer tells that it is one.
+        let is_to_terminal = is_terminal(self.to.as_raw_fd());
         let mut bytes = vec![0; CHUNK];
         let mut late = 0;
         loop {
@@ -265,8 +267,9 @@ impl Ends<'_> {
             late += if ended.is_some() { read } else { 0 };
             let is_taken = write_all(&self.to, &bytes[..read]);
             copy(&bytes[..read]);
-            // Nobody reads our pipe any more. Closing our end makes the job's next write fail in the same way.
-            if !is_taken && !is_terminal(self.to.as_raw_fd()) {
+            // Nobody reads our pipe any more. Closing our end makes the job's next write fail in the same way. A terminal
+            // stays open by our other descriptors: unless it is read further, the job would wait for ever once it is full.
+            if !is_taken && !is_to_terminal {
                 return;
             }
         }
@@ -351,4 +354,55 @@ fn own_file(fd: RawFd) -> io::Result<File> {
     // SAFETY: the terminal that owns the descriptor outlives the call.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     Ok(fd.try_clone_to_owned()?.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::FromRawFd;
+    use std::ptr::null_mut;
+
+    /// Both ends of a terminal.
+    fn terminal() -> (OwnedFd, OwnedFd) {
+        let (mut master, mut slave) = (0, 0);
+        // SAFETY: the pointers are to live values, which the call fills, or null, which it allows.
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, null_mut(), null_mut(), null_mut()) };
+        assert_eq!(opened, 0, "no terminal");
+        for fd in [master, slave] {
+            // SAFETY: the descriptor is open. Programs of other tests must not hold it open.
+            unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+        // SAFETY: both were just opened and have no other owner.
+        unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
+    }
+
+    /// Copies to a target that is closed after the first line. Returns whether the lines after that are still read.
+    fn is_read_after_close(to: OwnedFd, reader: OwnedFd) -> bool {
+        let (from, job) = pipe().expect("a pipe");
+        let (wake, _end) = pipe().expect("a pipe");
+        let (ended, (copied, lines)) = (Mutex::new(None), mpsc::channel());
+        std::thread::scope(|scope| {
+            let ends = Ends { from: from.into(), to: to.into(), wake: &wake, ended: &ended };
+            scope.spawn(move || ends.carry(|bytes| drop(copied.send(bytes.to_vec()))));
+            let (mut job, mut reader) = (File::from(job), Some(reader));
+            for line in ["one\n", "two\n", "three\n"] {
+                if job.write_all(line.as_bytes()).is_err() {
+                    return false;
+                }
+                let Ok(copied) = lines.recv() else { return false };
+                assert_eq!(String::from_utf8_lossy(&copied), line);
+                reader.take();
+            }
+            true
+        })
+    }
+
+    #[test]
+    fn a_job_goes_on_and_is_recorded_when_our_terminal_has_closed_but_its_pipe_closes_with_ours() {
+        let (master, slave) = terminal();
+        assert!(is_read_after_close(slave, master));
+        let (read, write) = pipe().expect("a pipe");
+        assert!(!is_read_after_close(write, read));
+    }
 }
