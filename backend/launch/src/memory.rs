@@ -230,12 +230,14 @@ fn killed_since(log: &Path, since: i64) -> Option<Vec<u32>> {
 }
 
 /// PIDs killed since `since`, from messages of `/dev/kmsg`: `3,812,5312345678,-;Out of memory: Killed process 1234
-/// (x)`.
+/// (x)`. Before Linux 5.1 the reason is a message of its own, and `Killed process 1234 (x)` follows it. The name of a
+/// program, with which other messages begin, has at most 15 bytes, so it holds no number there.
 fn victims(messages: &str, since: i64) -> Vec<u32> {
     let one = |line: &str| {
         let (head, message) = line.split_once(';')?;
         let t: i64 = head.split(',').nth(2)?.parse().ok()?;
-        let rest = message.split_once("ut of memory").filter(|_| t >= since)?.1.split_once("Killed process ")?.1;
+        let behind = || message.split_once("ut of memory")?.1.split_once("Killed process ").map(|(_, rest)| rest);
+        let rest = message.strip_prefix("Killed process ").or_else(behind).filter(|_| t >= since)?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     };
     messages.lines().filter_map(one).collect()
@@ -366,6 +368,11 @@ mod tests {
                    3,3,2001,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:1kB\n SUBSYSTEM=memory\n";
         assert_eq!(watched(None), [true; 3], "nobody else is there");
         assert_eq!(watched(Some(log)), [true, false, true]);
+        // Linux 4.19.
+        let old = "3,3,2001,-;Memory cgroup out of memory: Kill process 7 (x) score 968 or sacrifice child\n\
+                   3,4,2002,-;Killed process 7 (x) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB\n\
+                   6,5,2003,-;Killed process [9]: segfault at 0 ip 0 sp 0 error 4\n";
+        assert_eq!(watched(Some(old)), [true, false, true]);
         write(root, "job/cgroup.procs", &format!("1\n{}\n{own}\n{other}\n", std::process::id()));
         assert_eq!(watched(None), [false; 3]);
         assert_eq!(watched(Some(log)), [true, false, false]);
