@@ -57,14 +57,32 @@ pub fn runtime_folder() -> Option<PathBuf> {
 
 /// Possible paths of a data folder's socket: root also uses services that have no runtime folder.
 pub fn places(folder: &Path, socket: FolderSocket) -> Vec<PathBuf> {
-    let all = [path(folder, socket, runtime_folder()), path(folder, socket, None)];
-    all.into_iter().filter_map(|path| path.ok().flatten()).collect()
+    all_places([runtime_folder(), Some(login_folder()), None], |runtime| path(folder, socket, runtime))
 }
 
 /// Possible paths of the socket for datagrams that report runs.
 pub fn runs_places(folder: &Path) -> Vec<PathBuf> {
-    let all = [runs_path(folder, runtime_folder()), runs_path(folder, None)];
-    all.into_iter().filter_map(|path| path.ok().flatten()).collect()
+    all_places([runtime_folder(), Some(login_folder()), None], |runtime| runs_path(folder, runtime))
+}
+
+/// The runtime folder of a login. Cron, schedulers and sudo start programs without the variable that names it, and the
+/// server may have been started in a login.
+fn login_folder() -> PathBuf {
+    format!("/run/user/{}", system::user::own_uid()).into()
+}
+
+/// The different paths that these runtime folders give.
+fn all_places(
+    runtimes: [Option<PathBuf>; 3],
+    path: impl Fn(Option<PathBuf>) -> io::Result<Option<PathBuf>>,
+) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for path in runtimes.into_iter().filter_map(|runtime| path(runtime).ok().flatten()) {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
 }
 
 /// Status and body of an HTTP/1.1 response that ends with its connection.
@@ -273,6 +291,10 @@ mod tests {
         std::fs::create_dir(&deep).expect("made");
         assert_eq!(path(&deep, FolderSocket::Control, None).expect("there"), None);
         assert!(path(Path::new("/no/such/folder"), FolderSocket::Page, None).is_err());
+        let all = |runtimes| all_places(runtimes, |runtime| path(one.path(), FolderSocket::Control, runtime));
+        let (login, own) = (Some(runtime.path().to_path_buf()), of(one.path(), None));
+        assert_eq!(all([None, login.clone(), None]), [own.clone(), a.clone()], "cron sets no variable");
+        assert_eq!(all([login.clone(), login, None]), [a, own]);
     }
 
     #[test]

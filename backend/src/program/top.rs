@@ -175,11 +175,8 @@ fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
 fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     let Some(folder) = config.data_dir.as_deref().filter(|folder| folder.is_dir()) else { return Ok(None) };
     let mut places = Vec::new();
-    if let Ok(Some(socket)) = control::path(folder, control::FolderSocket::Control, control::runtime_folder())
-        && socket.exists()
-    {
-        places.push(StreamPlace::Unix(socket));
-    }
+    let sockets = control::places(folder, control::FolderSocket::Control).into_iter();
+    places.extend(sockets.filter(|socket| socket.exists()).map(StreamPlace::Unix));
     if crate::data::is_held(folder) {
         let entry = crate::config::entry_here(config);
         places.push(StreamPlace::server(&entry, &config.proxies, None)?);

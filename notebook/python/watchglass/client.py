@@ -64,7 +64,9 @@ def sockets():
         return []
     folder = os.path.realpath(folder)
     places = [os.path.join(folder, "control.sock")]
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    # Schedulers and services start notebooks without the variable, and the server may have been started in a login.
+    login = "/run/user/%d" % os.geteuid() if hasattr(os, "geteuid") else ""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "") or (login if os.path.isdir(login) else "")
     if os.path.isabs(runtime):
         import hashlib
 
