@@ -95,7 +95,7 @@ fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
 }
 
 #[cfg(unix)]
-pub use unix::{Bound, ask, ask_rows, bind, claim};
+pub use unix::{Bound, ask, ask_rows, bind, bind_in_login, claim};
 
 #[cfg(unix)]
 mod unix {
@@ -169,12 +169,48 @@ mod unix {
         Ok(Some(status))
     }
 
+    /// Interval of the checks whether the file of a socket is still there.
+    const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
     /// A bound socket; dropping it removes its file.
     #[derive(Debug)]
     pub struct Bound {
         /// The listener.
         pub listener: UnixListener,
         path: PathBuf,
+        /// Whether it is in a runtime folder, which is removed with the last login of its user.
+        is_of_login: bool,
+    }
+
+    impl Bound {
+        /// Returns once its file is gone and can be made again: the session manager removes the runtime folder after the
+        /// last logout, and makes a new one at the next login. A server that was started by nohup lives on.
+        pub async fn is_lost(&self) {
+            if !self.is_of_login {
+                return std::future::pending().await;
+            }
+            loop {
+                tokio::time::sleep(CHECK_INTERVAL).await;
+                if is_lost(&self.path) {
+                    return;
+                }
+            }
+        }
+
+        /// Listens anew at its path.
+        ///
+        /// # Errors
+        /// The folder or the socket cannot be made.
+        pub fn renew(&mut self) -> io::Result<()> {
+            self.listener = listen(&self.path)?;
+            Ok(())
+        }
+    }
+
+    /// Whether a socket and its folder are gone from a runtime folder that is there.
+    pub(super) fn is_lost(path: &Path) -> bool {
+        let runtime = path.parent().and_then(Path::parent);
+        path.symlink_metadata().is_err() && runtime.is_some_and(Path::is_dir)
     }
 
     impl Drop for Bound {
@@ -214,6 +250,20 @@ mod unix {
     /// # Errors
     /// The folder or the socket cannot be made.
     pub fn bind(path: &Path) -> io::Result<Bound> {
+        Ok(Bound { listener: listen(path)?, path: path.into(), is_of_login: false })
+    }
+
+    /// The same in a runtime folder, which may be removed and made anew meanwhile.
+    ///
+    /// # Errors
+    /// As [`bind`].
+    pub fn bind_in_login(path: &Path) -> io::Result<Bound> {
+        let mut bound = bind(path)?;
+        bound.is_of_login = true;
+        Ok(bound)
+    }
+
+    fn listen(path: &Path) -> io::Result<UnixListener> {
         if let Some(folder) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -222,9 +272,8 @@ mod unix {
             _ => {}
         }
         let listener = UnixListener::bind(path)?;
-        let bound = Bound { listener, path: path.into() };
-        system::socket_file::open_to(path, 0o600, None)?;
-        Ok(bound)
+        system::socket_file::open_to(path, 0o600, None).inspect_err(|_| drop(std::fs::remove_file(path)))?;
+        Ok(listener)
     }
 }
 
@@ -269,6 +318,15 @@ pub fn bind(_: &Path) -> io::Result<Bound> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// There is no such socket on this system.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub fn bind_in_login(_: &Path) -> io::Result<Bound> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +361,26 @@ mod tests {
         assert_eq!(split(answer), Some((403, &b"{\"error\":\"x\"}"[..])));
         assert!(split(b"SSH-2.0\r\n\r\n").is_none());
         assert!(split(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n").is_none());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_socket_whose_runtime_folder_went_with_the_last_login_comes_back_with_the_next() {
+        let folder = tempfile::tempdir().expect("made");
+        let runtime = folder.path().join("1000");
+        let at = runtime.join("watchglass").join("control.sock");
+        std::fs::create_dir(&runtime).expect("made");
+        let mut bound = bind_in_login(&at).expect("bound");
+        assert!(!unix::is_lost(&at), "it is there");
+        std::fs::remove_dir_all(&runtime).expect("removed");
+        assert!(!unix::is_lost(&at), "nobody is logged in");
+        std::fs::create_dir(&runtime).expect("made");
+        assert!(unix::is_lost(&at));
+        bound.renew().expect("bound again");
+        tokio::net::UnixStream::connect(&at).await.expect("it listens");
+        assert!(!unix::is_lost(&at));
+        drop(bound);
+        assert!(!at.exists());
     }
 
     #[cfg(unix)]

@@ -104,20 +104,27 @@ pub async fn serve(
 
 /// Serves our own user and root on a Unix socket until `stop` is true.
 #[cfg(unix)]
-pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut stop: watch::Receiver<bool>) {
+pub async fn serve_unix(mut bound: Bound, socket: FolderSocket, router: Router, mut stop: watch::Receiver<bool>) {
     let theirs = stop.clone();
     let (most, names) = match socket {
         FolderSocket::Control => (MAX_CONTROL_CONNECTIONS, HostNames::Own),
         FolderSocket::Page => (MAX_PAGE_CONNECTIONS, HostNames::Any),
     };
-    let serving = accept_unix(&bound, most, |stream, uid, admitted| {
+    let connected = |stream: UnixStream, uid: u32, admitted: bool| {
         let local = (admitted && socket == FolderSocket::Control).then_some(uid);
         let caller = Caller { admitted, local, uid: Some(uid), names, ..Caller::default() };
         connection(Transport::Unix(stream), caller, None, router.clone(), theirs.clone())
-    });
-    tokio::select! {
-        () = serving => {}
-        () = super::ended(&mut stop) => {}
+    };
+    loop {
+        tokio::select! {
+            () = accept_unix(&bound, most, &connected) => return,
+            () = bound.is_lost() => {}
+            () = super::ended(&mut stop) => return,
+        }
+        match bound.renew() {
+            Ok(()) => tracing::info!("the runtime folder was removed and made anew: listening there again"),
+            Err(error) => tracing::debug!(%error, "cannot listen in the runtime folder again"),
+        }
     }
 }
 

@@ -326,7 +326,9 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
         }
     };
     let failed = |error: &std::io::Error| tracing::warn!(%error, "cannot listen on {}", path.display());
-    control::bind(&path).inspect_err(failed).ok()
+    let is_in_folder = folder.canonicalize().is_ok_and(|folder| path.starts_with(folder));
+    let bound = if is_in_folder { control::bind(&path) } else { control::bind_in_login(&path) };
+    bound.inspect_err(failed).ok()
 }
 
 /// Reports the team of each machine of a hub to the runs, until `stop` becomes true.

@@ -46,7 +46,7 @@ pub async fn follow(
     let spool = folder.canonicalize().ok();
     let spool = spool.and_then(|folder| Spool::of_server(&folder.join(spool::FOLDER), socket.trusted()));
     tracker.take_up(spool.as_ref());
-    let messages = Messages::new(socket, folder, spool, (markers, calls));
+    let mut messages = Messages::new(socket, folder, spool, (markers, calls));
     // A home may be on a disk that does not answer.
     let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
     let mut of_user = tokio::task::spawn_blocking(move || {
@@ -100,6 +100,7 @@ pub async fn follow(
             requests = registry.stacks.next() => messages.send_requests(&requests),
             _ = look.tick() => {
                 tracker.look_at_reported();
+                messages.socket.renew(&settings);
                 if let Some(spool) = &messages.spool {
                     tracker.take(spool, spool.read(false));
                 }

@@ -142,6 +142,26 @@ impl RunSocket {
         Ok(socket)
     }
 
+    /// Binds it again if its file is gone and can be made anew: the session manager removes a runtime folder with the last
+    /// login of its user, and makes a new one with the next. `settings` are those of its [`bind`](Self::bind).
+    pub(super) fn renew(&mut self, settings: &RunsSettings) {
+        let above = self.path.parent().and_then(Path::parent);
+        if self.path.symlink_metadata().is_ok() || !above.is_some_and(Path::is_dir) {
+            return;
+        }
+        let is_configured = settings.socket.as_deref() == Some(self.path.as_path());
+        let settings = if is_configured { settings.clone() } else { RunsSettings::default() };
+        match RunSocket::open(&self.path, &settings) {
+            Ok(mut new) => {
+                std::mem::swap(self, &mut new);
+                // The file is the new socket's, which the old one must not remove.
+                new.path.clear();
+                tracing::info!("{} was removed: listening there again", self.path.display());
+            }
+            Err(why) => tracing::debug!("{why}"),
+        }
+    }
+
     /// Names of the trusted users: the user of this program, and root.
     pub(super) fn trusted(&self) -> [String; 2] {
         self.users.each_ref().map(|(_, user)| user.clone())
@@ -486,6 +506,29 @@ mod tests {
         let open = std::fs::read_dir("/proc/self/fd").expect("files").flatten();
         let open = open.filter(|file| std::fs::read_link(file.path()).is_ok_and(|to| to == sent)).count();
         assert_eq!(open, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_socket_that_went_with_the_last_login_comes_back_with_the_next() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runtime = folder.path().join("1000");
+        let path = runtime.join("watchglass/run.sock");
+        let settings = RunsSettings::default();
+        std::fs::create_dir(&runtime).expect("made");
+        let mut socket = RunSocket::bind(&path, &settings).expect("a socket");
+        std::fs::remove_dir_all(&runtime).expect("removed");
+        socket.renew(&settings);
+        assert!(!runtime.exists(), "nobody is logged in");
+        std::fs::create_dir(&runtime).expect("made");
+        socket.renew(&settings);
+        let from = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
+        from.send_to(b"epoch 3", &path).expect("it listens");
+        assert!(matches!(socket.next().await.0, Message::Marker(_)));
+        socket.renew(&settings);
+        assert!(path.exists(), "it is there, and stays");
+        drop(socket);
+        assert!(!path.exists());
     }
 
     /// Sends a text with eight open files.
