@@ -2,8 +2,16 @@
 
 use crate::config::Config;
 use std::io;
+#[cfg(unix)]
+use std::net::Ipv6Addr;
 use std::net::{IpAddr, SocketAddr};
 use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::TcpSocket;
+
+/// Connections that wait in the kernel until they are accepted.
+#[cfg(unix)]
+const BACKLOG: u32 = 1024;
 
 /// Binds every address of the configuration to one port; none if a Unix socket replaces the port.
 ///
@@ -30,7 +38,7 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener
     let mut listeners: Vec<TcpListener> = Vec::new();
     let mut port = port;
     for &address in addresses {
-        match TcpListener::bind(SocketAddr::new(address, port)).await {
+        match listen(SocketAddr::new(address, port), addresses).await {
             Ok(listener) => {
                 port = listener.local_addr()?.port();
                 listeners.push(listener);
@@ -42,4 +50,50 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener
         }
     }
     Ok(listeners)
+}
+
+/// Listens on one of these addresses. A socket on all addresses of IPv6 takes those of IPv4 as well, which could then not
+/// be bound beside it. So it keeps to its own if there are others of IPv4.
+async fn listen(address: SocketAddr, among: &[IpAddr]) -> io::Result<TcpListener> {
+    #[cfg(unix)]
+    if address.ip() == Ipv6Addr::UNSPECIFIED && among.iter().any(IpAddr::is_ipv4) {
+        return listen_on_v6_alone(address);
+    }
+    let _ = among;
+    TcpListener::bind(address).await
+}
+
+#[cfg(unix)]
+fn listen_on_v6_alone(address: SocketAddr) -> io::Result<TcpListener> {
+    use std::os::fd::AsRawFd;
+    let socket = TcpSocket::new_v6()?;
+    socket.set_reuseaddr(true)?;
+    let yes: libc::c_int = 1;
+    let (value, length) = ((&raw const yes).cast(), size_of_val(&yes) as libc::socklen_t);
+    // SAFETY: `value` points to a live value of `length` bytes.
+    if unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, value, length) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[tokio::test]
+    async fn all_addresses_of_both_kinds_have_one_port() {
+        let has_v6 = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).await.is_ok();
+        let (all_v4, all_v6) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
+        for addresses in [[all_v4, all_v6], [all_v6, all_v4]].into_iter().take(if has_v6 { 2 } else { 1 }) {
+            let config = Config { bind: addresses.to_vec(), port: 0, ..Config::default() };
+            let listeners = bind(&config).await.expect("bound");
+            assert_eq!(listeners.len(), if has_v6 { 2 } else { 1 });
+            let ports: Vec<u16> =
+                listeners.iter().map(|one| one.local_addr().expect("an address").port()).collect();
+            assert!(ports.iter().all(|port| *port == ports[0]), "{ports:?}");
+        }
+    }
 }
