@@ -65,6 +65,8 @@ pub enum LockError {
     Held {
         /// Its process, if it wrote its id.
         pid: Option<u32>,
+        /// Its machine or container, if it is another one than ours: folders may be shared.
+        host: Option<String>,
     },
     /// The lock file cannot be created or locked.
     Io(io::Error),
@@ -103,8 +105,12 @@ pub trait Append: Send + Sync {
     fn truncate(&self, len: u64) -> io::Result<()>;
 }
 
-/// Name of the lock file. It contains the id of the process that holds the folder, but only the lock on it counts.
+/// Name of the lock file. It contains the id of the process that holds the folder and the name of its machine, but only
+/// the lock on it counts.
 pub const LOCK: &str = "lock";
+
+/// Maximum bytes of it that are read.
+const MAX_LOCK_BYTES: u64 = 512;
 
 /// A folder of the machine.
 #[derive(Clone, Debug)]
@@ -243,12 +249,35 @@ impl Files for Disk {
             Ok(()) => Ok(Arc::new(Held { file })),
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                let read = file.take(32).read_to_string(&mut text);
-                Err(LockError::Held { pid: read.ok().and_then(|_| text.trim().parse().ok()) })
+                let _ = file.take(MAX_LOCK_BYTES).read_to_string(&mut text); // Then the holder is unknown.
+                Err(holder(&text, &host_name()))
             }
             Err(TryLockError::Error(e)) => Err(LockError::Io(e)),
         }
     }
+}
+
+/// The holder, as its lock file names it; `here` is the name of this machine.
+fn holder(text: &str, here: &str) -> LockError {
+    let mut lines = text.lines().map(str::trim);
+    let pid = lines.next().and_then(|pid| pid.parse().ok());
+    let host = lines.next().filter(|host| !host.is_empty() && !here.is_empty() && *host != here);
+    LockError::Held { pid, host: host.map(String::from) }
+}
+
+/// The name of this machine or container; empty if the system does not tell it.
+#[cfg(unix)]
+fn host_name() -> String {
+    let mut bytes = [0_u8; 256];
+    // SAFETY: the pointer and the length are those of `bytes`, whose last byte stays zero.
+    let told = unsafe { libc::gethostname(bytes.as_mut_ptr().cast(), bytes.len() - 1) };
+    let name = bytes.split(|byte| *byte == 0).next().filter(|_| told == 0).unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}
+
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
 struct Held {
@@ -258,7 +287,8 @@ struct Held {
 impl Lock for Held {
     fn sign(&self) {
         // A full disk must not prevent the lock: then the holder's process is unknown.
-        let _ = self.file.set_len(0).and_then(|()| writeln!(&self.file, "{}", std::process::id()));
+        let text = format!("{}\n{}\n", std::process::id(), host_name());
+        let _ = self.file.set_len(0).and_then(|()| (&self.file).write_all(text.as_bytes()));
     }
 }
 
@@ -332,4 +362,21 @@ fn free(path: &Path) -> io::Result<u64> {
 fn free(_: &Path) -> io::Result<u64> {
     // The standard library has no such call; a full disk then shows by its error.
     Ok(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_on_another_machine_is_named_with_it() {
+        let of = |text: &str| match holder(text, "node-1") {
+            LockError::Held { pid, host } => (pid, host),
+            LockError::Io(error) => panic!("{error}"),
+        };
+        assert_eq!(of("7\nnode-2\n"), (Some(7), Some("node-2".into())));
+        assert_eq!(of("7\nnode-1\n"), (Some(7), None));
+        assert_eq!(of("7\n"), (Some(7), None), "an earlier version");
+        assert_eq!(of(""), (None, None));
+    }
 }

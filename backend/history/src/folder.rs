@@ -43,6 +43,8 @@ pub enum OpenError {
     Locked {
         /// Its id, if known.
         pid: Option<u32>,
+        /// Its machine or container, if it is another one.
+        host: Option<String>,
     },
     /// Others may write to it, and could redirect us with their files and links.
     Shared(Shared),
@@ -65,8 +67,11 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::Locked { pid: Some(pid) } => write!(f, "process {pid} is using it"),
-            OpenError::Locked { pid: None } => f.write_str("another process is using it"),
+            OpenError::Locked { pid: Some(pid), host: Some(host) } => {
+                write!(f, "process {pid} of the machine or container {host} is using it")
+            }
+            OpenError::Locked { pid: Some(pid), host: None } => write!(f, "process {pid} is using it"),
+            OpenError::Locked { pid: None, .. } => f.write_str("another process is using it"),
             OpenError::Shared(Shared::Link { uid }) => write!(f, "another user owns the link (uid {uid})"),
             OpenError::Shared(Shared::Mode { mode, .. }) => write!(f, "other users may write to it (mode {mode:04o})"),
             OpenError::Newer { file, version } => {
@@ -99,7 +104,7 @@ impl Folder {
     /// As [`open`](Self::open).
     pub fn open_with(files: Arc<dyn Files>, options: Options) -> Result<(Folder, Found), OpenError> {
         let lock = files.lock().map_err(|e| match e {
-            LockError::Held { pid } => OpenError::Locked { pid },
+            LockError::Held { pid, host } => OpenError::Locked { pid, host },
             LockError::Io(error) => OpenError::Io { what: "lock the folder", error },
         })?;
         let calls = Arc::<Calls>::default();

@@ -75,7 +75,7 @@ fn the_second_is_told_who_has_it() {
     let first = open(temp.path()).unwrap();
     let now = Instant::now();
     match open(temp.path()) {
-        Err(OpenError::Locked { pid }) => assert_eq!(pid, Some(std::process::id())),
+        Err(OpenError::Locked { pid, host }) => assert_eq!((pid, host), (Some(std::process::id()), None)),
         _ => panic!("two have the folder"),
     }
     assert!(now.elapsed() < WAIT);
@@ -106,10 +106,11 @@ fn a_killed_process_has_nothing() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("held")));
     let pid = child.id();
-    assert!(matches!(open(temp.path()), Err(OpenError::Locked { pid: Some(p) }) if p == pid));
+    assert!(matches!(open(temp.path()), Err(OpenError::Locked { pid: Some(p), .. }) if p == pid));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(std::fs::read_to_string(temp.path().join("lock")).unwrap().trim(), pid.to_string(), "a stale lock file");
+    let stale = std::fs::read_to_string(temp.path().join("lock")).unwrap();
+    assert_eq!(stale.lines().next(), Some(&*pid.to_string()), "a stale lock file");
     let now = Instant::now();
     open(temp.path()).unwrap();
     assert!(now.elapsed() < WAIT);
