@@ -381,7 +381,7 @@ mod tests {
     fn is_read_after_close(to: OwnedFd, reader: OwnedFd) -> bool {
         let (from, job) = pipe().expect("a pipe");
         let (wake, _end) = pipe().expect("a pipe");
-        let (ended, (copied, lines)) = (Mutex::new(None), mpsc::channel());
+        let (ended, (copied, lines)) = (Mutex::new(None), mpsc::sync_channel(8));
         std::thread::scope(|scope| {
             let ends = Ends { from: from.into(), to: to.into(), wake: &wake, ended: &ended };
             scope.spawn(move || ends.carry(|bytes| drop(copied.send(bytes.to_vec()))));
