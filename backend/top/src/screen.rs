@@ -103,18 +103,33 @@ impl Screen {
         self.terminal.resize(area)
     }
 
-    /// Restores the terminal and stops the program until it is continued.
+    /// Restores the terminal and stops the program until it is continued. Without a shell that could continue it, it goes
+    /// on at once.
     ///
     /// # Errors
     /// The terminal has closed.
     pub fn suspend(&mut self) -> io::Result<()> {
         leave();
         #[cfg(unix)]
-        // SAFETY: the signal stops this process and its whole group, as a shell expects of a job; no pointer is passed.
-        unsafe {
-            libc::kill(0, libc::SIGSTOP);
-        }
+        stop_group();
         self.anew()
+    }
+}
+
+/// Stops this process and its whole group, as a shell expects of a job. The kernel ignores this signal, but not SIGSTOP, if
+/// no process of the session could continue the group, as after `ssh -t HOST watchglass top`.
+#[cfg(unix)]
+fn stop_group() {
+    // SAFETY: all-zero bytes are valid values of the structure, which is integers and a function that may be none: no
+    // flags, no blocked signals, and the default action.
+    let (default, mut before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
+    // SAFETY: the structures live for the calls. The signal reaches this thread, the first of the process, before the call
+    // that sends it returns; the action of before is then set again.
+    unsafe {
+        if libc::sigaction(libc::SIGTSTP, &default, &mut before) == 0 {
+            libc::kill(0, libc::SIGTSTP);
+            libc::sigaction(libc::SIGTSTP, &before, std::ptr::null_mut());
+        }
     }
 }
 
