@@ -13,7 +13,7 @@ use shared::json::Seconds;
 use shared::output::plain;
 use shared::session::Problem;
 use shared::unit::instant::seconds;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 use stream::clock::{self, Clock};
@@ -50,13 +50,14 @@ pub fn logs(
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let folder = folder
         .ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
-    let mut rows = PrintedRows { task, say, known: HashSet::new(), newest: None, reads: true, unread: None };
+    let mut rows = PrintedRows { task, say, known: HashMap::new(), newest: None, reads: true, unread: None };
     rows.ask(folder, &question(task, None, task.last.or(task.follow.then_some(100))))?;
     while task.follow && rows.reads {
         // Output after its end is not awaited.
         let is_over = ended(folder, &task.run)?;
         std::thread::sleep(POLL_INTERVAL);
         let from = rows.newest.unwrap_or_else(|| clock::System.wall()) - OVERLAP_MS;
+        rows.forget_before(from);
         rows.ask(folder, &question(task, Some(from), Some(MAX_LINES)))?;
         if is_over {
             break;
@@ -69,7 +70,8 @@ pub fn logs(
 struct PrintedRows<'a> {
     task: &'a LogsTask,
     say: &'a mut dyn FnMut(&str) -> bool,
-    known: HashSet<LinePlace>,
+    /// Those that may come again, with their times.
+    known: HashMap<LinePlace, Option<i64>>,
     /// Time of the newest line, milliseconds since the Unix epoch; `None` before the first.
     newest: Option<i64>,
     /// The output still has a reader.
@@ -84,13 +86,18 @@ impl PrintedRows<'_> {
         self.unread.take().map_or(Ok(()), |error| Err(AdminFailed::version(&error)))
     }
 
+    /// Forgets the rows of before this time, milliseconds since the Unix epoch: no later request returns them.
+    fn forget_before(&mut self, from: i64) {
+        self.known.retain(|_, t| t.is_none_or(|t| t >= from));
+    }
+
     fn row(&mut self, row: &str) {
         let (place, t, text) = match read(row, self.task.rank.is_none()) {
             Ok(read) => read,
             Err(error) => return self.unread = Some(error),
         };
         // Only the first report of a gap counts.
-        if !self.known.insert(place) || !self.reads {
+        if self.known.insert(place, t).is_some() || !self.reads {
             return;
         }
         self.newest = self.newest.max(t);
@@ -190,6 +197,25 @@ mod tests {
         assert_eq!((gap.1, gap.2.as_str()), (None, "(lines of node-2 are missing: it is away)\n"));
         let error = read(r#"{"t":1.5,"source":"node-1"}"#, true).expect_err("no row of ours");
         assert!(error.to_string().contains("missing field `n`"), "{error}");
+    }
+
+    #[test]
+    fn rows_that_cannot_come_again_are_forgotten_and_no_row_is_printed_twice() {
+        let (task, mut printed) = (LogsTask::default(), String::new());
+        let mut say = |text: &str| {
+            printed += text;
+            true
+        };
+        let (known, newest) = (HashMap::new(), None);
+        let mut rows = PrintedRows { task: &task, say: &mut say, known, newest, reads: true, unread: None };
+        let line = |n: u32| format!(r#"{{"t":{n},"n":{n},"source":"node-1","pid":7,"began":1,"text":"step {n}"}}"#);
+        (1..=9).for_each(|n| rows.row(&line(n)));
+        rows.row(r#"{"source":"node-2","missing":"it is away"}"#);
+        rows.forget_before(8_000);
+        assert_eq!(rows.known.len(), 3, "two lines, and the machine");
+        (8..=10).for_each(|n| rows.row(&line(n)));
+        rows.row(r#"{"source":"node-2","missing":"it is away"}"#);
+        assert_eq!((rows.newest, printed.lines().count()), (Some(10_000), 11));
     }
 
     #[test]
