@@ -44,6 +44,12 @@ pub fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(text));
 }
 
+/// Whether lines on standard error have colors: it is a terminal that has some, and nobody has switched them off.
+pub fn has_colors(is_terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> bool {
+    let var = |name: &str| env(name).filter(|text| !text.is_empty());
+    is_terminal && var("NO_COLOR").is_none() && var("TERM").as_deref() != Some("dumb")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +60,16 @@ mod tests {
         assert_eq!(visible("\u{1b}[31mred\u{7}\r\n"), "\\u001b[31mred\\u0007\\u000d\n");
         assert_eq!(visible("\u{9b}2J\u{7f}"), "\\u009b2J\\u007f", "C1 controls act too");
         assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u202eb\\u2066");
+    }
+
+    #[test]
+    fn colors_are_for_terminals_that_have_them_and_want_them() {
+        let of = |is_terminal, vars: &[(&str, &str)]| {
+            has_colors(is_terminal, &|name| {
+                vars.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+            })
+        };
+        assert!(of(true, &[]) && of(true, &[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!of(true, &[("NO_COLOR", "1")]) && !of(true, &[("TERM", "dumb")]) && !of(false, &[("TERM", "xterm")]));
     }
 }

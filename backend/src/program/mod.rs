@@ -12,7 +12,7 @@ use crate::http::listen::relay;
 use crate::modes;
 use crate::remote::MAX_KEY_BYTES;
 use crate::stderr::Stderr;
-use crate::terminal::complain;
+use crate::terminal::{complain, has_colors};
 use parking_lot::Mutex;
 use shared::controls::escaped_json;
 use shared::embedded::EmbeddedPage;
@@ -224,7 +224,7 @@ fn status(config: &Config) -> ExitCode {
 /// `watchglass user`, `key`, `team` and the other commands that administer a hub.
 fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(io::stderr);
-    log.init();
+    log.with_ansi(log_has_colors()).init();
     if let AdminTask::Logs(task) = &wanted.task {
         // A closed pipe ends the output.
         let mut say = |text: &str| crate::terminal::say_to_reader(text);
@@ -304,8 +304,12 @@ fn print_text(text: &str) -> ExitCode {
     }
 }
 
+fn log_has_colors() -> bool {
+    has_colors(io::IsTerminal::is_terminal(&io::stderr()), &|name| std::env::var(name).ok())
+}
+
 fn log(config: &Config, stderr: &Stderr) {
-    let color = io::IsTerminal::is_terminal(&io::stderr());
+    let color = log_has_colors();
     let stderr = stderr.clone();
     let log =
         tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(move || stderr.clone());
