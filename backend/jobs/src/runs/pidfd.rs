@@ -1,7 +1,7 @@
-//! The end of a process that is no child of ours, reported by the kernel: `pidfd_open`, and `PIDFD_GET_INFO` of Linux
-//! 6.15.
+//! The end of a process that is no child of ours, reported by the kernel: `pidfd_open` of Linux 5.3, and `PIDFD_GET_INFO`
+//! of Linux 6.15. Where the first is missing, or a container's filter denies it, `/proc/PID/stat` is polled.
 
-use launch::process::{signal_name, started};
+use launch::process::{Stat, signal_name, started};
 use shared::run::How;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,8 +12,17 @@ use tokio::io::unix::AsyncFd;
 /// Maximum time for the parent to reap the process: until then its exit status cannot be read.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Interval of the checks of a process whose end the kernel does not report.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A process, which cannot be confused with a later one of the same PID.
-pub(super) struct ProcessFd(AsyncFd<OwnedFd>);
+pub(super) struct ProcessFd {
+    pid: u32,
+    /// Its start, clock ticks since boot.
+    start: u64,
+    /// Becomes readable at its end; None where the kernel grants no such file.
+    file: Option<AsyncFd<OwnedFd>>,
+}
 
 /// `struct pidfd_info` of `linux/pidfd.h`, its first 64 bytes; later fields are not requested.
 #[repr(C)]
@@ -38,37 +47,59 @@ impl ProcessFd {
     /// Opens it. A PID alone does not identify a process: `start` is its start time, in clock ticks since boot.
     ///
     /// # Errors
-    /// The process has ended, it is another one, or this kernel has no pidfds.
+    /// The process has ended, or it is another one.
     pub fn open(pid: u32, start: u64) -> io::Result<ProcessFd> {
         // SAFETY: the call takes two numbers, and gives a new descriptor or an error.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
         if fd < 0 {
-            return Err(io::Error::last_os_error());
+            return match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::ESRCH) => Err(error),
+                // The kernel is older, a filter denies the call, or all descriptors are in use: no word about the process.
+                _ => ProcessFd::polled(pid, start),
+            };
         }
         // SAFETY: the descriptor is new, and nobody else has it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
         // Read after the opening: it is the same process for as long as it lives.
-        if started(pid) != Some(start) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        let process = ProcessFd::polled(pid, start)?;
         // SAFETY: an owned descriptor is the same open file until it is dropped.
-        Ok(ProcessFd(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
+        let file = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? };
+        Ok(ProcessFd { file: Some(file), ..process })
     }
 
-    /// Waits for its end: then the file becomes readable.
+    /// The same process, which is polled.
+    fn polled(pid: u32, start: u64) -> io::Result<ProcessFd> {
+        match started(pid) == Some(start) {
+            true => Ok(ProcessFd { pid, start, file: None }),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Waits for its end.
     pub async fn ended(&self) {
-        let _ = self.0.readable().await;
+        match &self.file {
+            Some(file) => _ = file.readable().await,
+            None => {
+                while Stat::read(self.pid).is_some_and(|stat| stat.start == self.start && !stat.has_ended) {
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+            }
+        }
     }
 
     /// The exit status after its end, if this kernel reports it.
     pub async fn how(self) -> How {
+        let Some(file) = &self.file else {
+            self.ended().await;
+            return How::default();
+        };
         // Closed: its parent has reaped it, and from then on the kernel reports the status to others, too.
-        if let Ok(mut ended) = self.0.readable().await
+        if let Ok(mut ended) = file.readable().await
             && !ended.ready().is_read_closed()
         {
             ended.clear_ready();
             let reaped = async {
-                while let Ok(mut ready) = self.0.readable().await
+                while let Ok(mut ready) = file.readable().await
                     && !ready.ready().is_read_closed()
                 {
                     ready.clear_ready();
@@ -76,16 +107,16 @@ impl ProcessFd {
             };
             let _ = tokio::time::timeout(REAP_TIMEOUT, reaped).await;
         }
-        self.status().map_or_else(How::default, how)
+        status(file).map_or_else(How::default, how)
     }
+}
 
-    /// Its status in the format of `wait`.
-    fn status(&self) -> Option<i32> {
-        let mut info = Info { mask: INFO_EXIT, ..Info::default() };
-        // SAFETY: the kernel writes at most the 64 bytes that the number of the call says, which `info` has.
-        let asked = unsafe { libc::ioctl(self.0.as_raw_fd(), GET_INFO, &mut info) };
-        (asked == 0 && info.mask & INFO_EXIT != 0).then_some(info.exit_code)
-    }
+/// The status of a process in the format of `wait`.
+fn status(file: &impl AsRawFd) -> Option<i32> {
+    let mut info = Info { mask: INFO_EXIT, ..Info::default() };
+    // SAFETY: the kernel writes at most the 64 bytes that the number of the call says, which `info` has.
+    let asked = unsafe { libc::ioctl(file.as_raw_fd(), GET_INFO, &mut info) };
+    (asked == 0 && info.mask & INFO_EXIT != 0).then_some(info.exit_code)
 }
 
 /// Converts a status of `wait`.
@@ -121,5 +152,19 @@ mod tests {
             let known = how != How::default();
             assert_eq!(how.sentence(), if known { told } else { "ended for an unknown reason" });
         }
+    }
+
+    #[tokio::test]
+    async fn without_the_kernels_report_a_process_that_lives_has_not_ended() {
+        let mut child = shell("read x");
+        let (pid, start) = (child.id(), started(child.id()).expect("it lives"));
+        assert!(ProcessFd::polled(pid, start + 1).is_err(), "another that has its number");
+        let process = ProcessFd::polled(pid, start).expect("it lives");
+        assert!(tokio::time::timeout(Duration::from_millis(50), process.ended()).await.is_err());
+        drop(child.stdin.take());
+        // It counts as ended before its parent has reaped it.
+        assert_eq!(process.how().await, How::default());
+        child.wait().expect("it ended");
+        assert!(ProcessFd::polled(pid, start).is_err());
     }
 }
