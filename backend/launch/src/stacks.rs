@@ -244,9 +244,17 @@ fn capture(program: &Path, args: &[&str], timeout: Duration) -> Result<Vec<u8>, 
     let process = pidfd(child.id());
     let output = child.stdout.take().map(OwnedFd::from).map(File::from);
     let read = output.map_or_else(|| Err("py-spy has no output".into()), |output| read_all(output, timeout));
-    if let Ok(process) = &process {
+    match &process {
         // SAFETY: the descriptor is that of this process alone, whether or not it has been reaped.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), libc::SIGKILL, 0, 0) };
+        Ok(process) => unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), libc::SIGKILL, 0, 0);
+        },
+        // Before Linux 5.3 there is no such descriptor. A program that takes too long is still there.
+        // SAFETY: the call takes numbers.
+        Err(_) if read.is_err() => unsafe {
+            libc::kill(child.id() as libc::pid_t, libc::SIGKILL);
+        },
+        Err(_) => {}
     }
     // The launcher may have reaped it already.
     let _ = child.wait();
