@@ -57,18 +57,25 @@ pub fn runtime_folder() -> Option<PathBuf> {
 
 /// Possible paths of a data folder's socket: root also uses services that have no runtime folder.
 pub fn places(folder: &Path, socket: FolderSocket) -> Vec<PathBuf> {
-    all_places([runtime_folder(), Some(login_folder()), None], |runtime| path(folder, socket, runtime))
+    all_places([runtime_folder(), login_folder(folder), None], |runtime| path(folder, socket, runtime))
 }
 
 /// Possible paths of the socket for datagrams that report runs.
 pub fn runs_places(folder: &Path) -> Vec<PathBuf> {
-    all_places([runtime_folder(), Some(login_folder()), None], |runtime| runs_path(folder, runtime))
+    all_places([runtime_folder(), login_folder(folder), None], |runtime| runs_path(folder, runtime))
 }
 
-/// The runtime folder of a login. Cron, schedulers and sudo start programs without the variable that names it, and the
-/// server may have been started in a login.
-fn login_folder() -> PathBuf {
-    format!("/run/user/{}", system::user::own_uid()).into()
+/// The runtime folder of a login of the owner of a data folder. Cron, schedulers and sudo start programs without the
+/// variable that names it, and the server may have been started in a login.
+#[cfg(unix)]
+fn login_folder(folder: &Path) -> Option<PathBuf> {
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(folder).ok()?);
+    Some(format!("/run/user/{owner}").into())
+}
+
+#[cfg(not(unix))]
+fn login_folder(_: &Path) -> Option<PathBuf> {
+    None
 }
 
 /// The different paths that these runtime folders give.
