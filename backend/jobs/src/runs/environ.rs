@@ -269,14 +269,24 @@ pub(super) struct EnvironFacts {
 /// Reads the initial environment of a process.
 ///
 /// # Errors
-/// The process has ended, or belongs to another user.
+/// The process has ended, has overwritten its environment, or belongs to another user.
 pub(super) fn read(pid: u32) -> io::Result<EnvironFacts> {
     let mut bytes = Vec::new();
     let read = File::open(format!("/proc/{pid}/environ"))?.take(MAX_BYTES).read_to_end(&mut bytes);
-    let named = EnvironFacts::from_bytes(&bytes);
+    let (named, is_gone) = (EnvironFacts::from_bytes(&bytes), is_gone(&bytes));
     // Without this the compiler would drop the last write to memory that is freed.
     std::hint::black_box(&mut bytes).fill(0);
-    read.map(|_| named)
+    read.and_then(|_| if is_gone { Err(io::ErrorKind::InvalidData.into()) } else { Ok(named) })
+}
+
+/// Whether no variable is left. The Python package setproctitle, as in vLLM and SGLang, puts the title of a process
+/// over its arguments and fills its environment with zeros. The kernel returns nothing of a process that has ended.
+fn is_gone(bytes: &[u8]) -> bool {
+    let is_variable = |pair: &[u8]| {
+        let name = pair.iter().position(|byte| *byte == b'=').map_or(&[][..], |equals| &pair[..equals]);
+        !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    !bytes.split(|byte| *byte == 0).any(is_variable)
 }
 
 impl EnvironFacts {
@@ -688,6 +698,16 @@ mod tests {
         assert!(rank("RANK=3 WORLD_SIZE=4 WANDB_X_PRIMARY=true").primary);
         assert_eq!(rank("RANK=3 WORLD_SIZE=4 CROSS_RANK=1 LOCAL_RANK=1 SLURM_STEP_GPUS=2,3").node, Some(1));
         assert_eq!(rank("RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 SLURM_STEP_GPUS=2,3").gpus, [3]);
+    }
+
+    #[test]
+    fn an_environment_that_its_process_has_overwritten_says_nothing() {
+        for gone in [&b""[..], b"\0\0\0\0", b"orker (rank=3)\0\0\0", b"=x\0"] {
+            assert!(is_gone(gone), "{}", String::from_utf8_lossy(gone));
+        }
+        for there in [&b"RANK=3\0"[..], b"\0\0PATH=/bin\0", b"a b=c\0_X1=\0"] {
+            assert!(!is_gone(there), "{}", String::from_utf8_lossy(there));
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl Look<'_> {
         });
         if READ_DELAYS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
-            // If it has ended meanwhile, the earlier values stay.
+            // If it has ended meanwhile, or has overwritten its environment, the earlier values stay.
             // The environment is read first. So the environment of a launcher is never taken for that of the program that it
             // becomes by exec.
             let read = environ::read(pid);
