@@ -14,7 +14,7 @@ use std::sync::Arc;
 const TOGETHER_MS: i64 = 5_000;
 
 /// The launcher of ranks without a given number: each machine counts its own.
-const COUNTED: &str = "gpu";
+pub(super) const COUNTED: &str = "gpu";
 
 /// Maximum number of runs of a machine; above it the oldest are dropped.
 const MAX_RUNS: usize = 100_000;

@@ -5,6 +5,7 @@ use super::detection::{Here, LookedRank};
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
 use super::permit::Owners;
+use super::reduce::COUNTED;
 use super::registry::RunRegistry;
 use super::reported::Reported;
 use super::series;
@@ -131,6 +132,15 @@ fn is_alive(begun: &Begun) -> bool {
 /// Whether the process of this PID and start is alive.
 fn is_process(pid: u32, start: Option<u64>) -> bool {
     launch::process::Stat::read(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
+}
+
+/// The newer rank of a process. A number by its GPU replaces none of a launcher, whose variables the process may have
+/// overwritten before this program was started again.
+fn kept_rank(new: Rank, known: Option<&Rank>) -> Rank {
+    match known.filter(|known| new.launcher == COUNTED && known.launcher != COUNTED) {
+        Some(known) => Rank { gpus: new.gpus, assumed: new.assumed, ..known.clone() },
+        None => new,
+    }
 }
 
 /// The place of a process in its run, for the labels of its values.
@@ -361,7 +371,8 @@ impl Tracker {
                 let says_more = |new: &Rank, old: &Rank| {
                     new.attempt != old.attempt || new.gpus.iter().any(|gpu| !old.gpus.contains(gpu)) && !new.assumed
                 };
-                let more = match (&begun.rank, &known.rank) {
+                let rank = begun.rank.map(|new| kept_rank(new, known.rank.as_ref()));
+                let more = match (&rank, &known.rank) {
                     (Some(new), Some(old)) => says_more(new, old),
                     (new, _) => new.is_some(),
                 };
@@ -369,7 +380,7 @@ impl Tracker {
                     // Launchers in a pod cannot translate the UUIDs of its GPUs.
                     let has_gpus = |reserved: &Reserved| !reserved.gpus.is_empty();
                     let reserved = known.reserved.clone().filter(has_gpus).or(begun.reserved);
-                    let known = Begun { rank: begun.rank, reserved, ..known.clone() };
+                    let known = Begun { rank, reserved, ..known.clone() };
                     self.enter(key, known);
                 }
             }
@@ -621,5 +632,22 @@ impl Tracker {
                 "more than 100 messages a second about runs; further messages are dropped"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_a_launcher_stays_and_its_gpus_are_those_that_it_holds() {
+        let counted = Rank { rank: 0, launcher: COUNTED.into(), gpus: vec![3], ..Rank::default() };
+        let torch = Rank { rank: 5, launcher: "torch".into(), attempt: Some(1), assumed: true, ..Rank::default() };
+        let both = Rank { gpus: vec![3], assumed: false, ..torch.clone() };
+        assert_eq!(kept_rank(counted.clone(), Some(&torch)), both);
+        assert_eq!(kept_rank(torch.clone(), Some(&counted)), torch);
+        let next = Rank { rank: 1, ..counted.clone() };
+        assert_eq!(kept_rank(next.clone(), Some(&counted)), next);
+        assert_eq!(kept_rank(counted.clone(), None), counted);
     }
 }
