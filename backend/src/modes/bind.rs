@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::TcpSocket;
 
-/// Connections that wait in the kernel until they are accepted.
+/// Maximum number of connections that wait in the kernel until they are accepted.
 #[cfg(unix)]
-const BACKLOG: u32 = 1024;
+const MAX_WAITING: u32 = 1_000;
 
 /// Binds every address of the configuration to one port; none if a Unix socket replaces the port.
 ///
@@ -75,7 +75,7 @@ fn listen_on_v6_alone(address: SocketAddr) -> io::Result<TcpListener> {
         return Err(io::Error::last_os_error());
     }
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(MAX_WAITING)
 }
 
 #[cfg(all(test, unix))]
