@@ -32,6 +32,16 @@ pub fn started(pid: u32) -> Option<u64> {
     Stat::read(pid).map(|stat| stat.start)
 }
 
+/// Whether a process exists that `/proc` does not show: with the mount option `hidepid` it shows those of other users to root
+/// alone.
+pub fn is_hidden(pid: u32) -> bool {
+    let Some(pid) = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0) else { return false };
+    // SAFETY: the call takes numbers, and signal 0 is not sent.
+    let sent = unsafe { libc::kill(pid, 0) };
+    let is_denied = sent != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    is_denied && Stat::read(pid as u32).is_none()
+}
+
 /// Parent of a process. None for PID 1, or if the process no longer exists.
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::read(pid)?.parent
@@ -41,4 +51,16 @@ pub fn parent(pid: u32) -> Option<u32> {
 pub fn namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self/ns/pid").ok().map(|file| file.ino())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_shown_or_not_there_is_not_hidden() {
+        for pid in [0, std::process::id(), u32::MAX, i32::MAX as u32] {
+            assert!(!is_hidden(pid), "{pid}");
+        }
+    }
 }

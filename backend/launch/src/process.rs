@@ -4,7 +4,7 @@
 //! status.
 
 use super::memory::LOOK_INTERVAL;
-pub use super::proc::{Stat, namespace, parent, started};
+pub use super::proc::{Stat, is_hidden, namespace, parent, started};
 use super::pty::{pipe, set_mode};
 use super::relay::{Relay, Streams};
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! The end of a process that is no child of ours, reported by the kernel: `pidfd_open` of Linux 5.3, and `PIDFD_GET_INFO`
 //! of Linux 6.15. Where the first is missing, or a container's filter denies it, `/proc/PID/stat` is polled.
 
-use launch::process::{Stat, signal_name, started};
+use launch::process::{Stat, is_hidden, signal_name, started};
 use shared::run::How;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -67,9 +67,9 @@ impl ProcessFd {
         Ok(ProcessFd { file: Some(file), ..process })
     }
 
-    /// The same process, which is polled.
+    /// The same process, which is polled. The start of a hidden one is unknown: its launcher has just reported it.
     fn polled(pid: u32, start: u64) -> io::Result<ProcessFd> {
-        match started(pid) == Some(start) {
+        match started(pid).map_or_else(|| is_hidden(pid), |found| found == start) {
             true => Ok(ProcessFd { pid, start, file: None }),
             false => Err(io::ErrorKind::NotFound.into()),
         }
@@ -80,7 +80,8 @@ impl ProcessFd {
         match &self.file {
             Some(file) => _ = file.readable().await,
             None => {
-                while Stat::read(self.pid).is_some_and(|stat| stat.start == self.start && !stat.has_ended) {
+                let is_there = |stat: Stat| stat.start == self.start && !stat.has_ended;
+                while Stat::read(self.pid).map_or_else(|| is_hidden(self.pid), is_there) {
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }

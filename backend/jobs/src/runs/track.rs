@@ -552,7 +552,9 @@ impl Tracker {
                 continue;
             }
             let is_ours = begun.namespace == launch::process::namespace();
-            match !is_ours || begun.start.is_some() && launch::process::started(begun.pid) == begun.start {
+            let is_hidden = || launch::process::is_hidden(begun.pid);
+            let is_there = || launch::process::started(begun.pid) == begun.start || is_hidden();
+            match !is_ours || begun.start.is_some() && is_there() {
                 true => self.watch(key, begun, TELL_TIMEOUT),
                 false => {
                     let t = self.live.clock.wall();
