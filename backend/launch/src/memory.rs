@@ -169,6 +169,10 @@ impl Watched {
     /// Checks whether the cgroup has processes that are neither below nor above the job's root process.
     fn look_at_members(&mut self) {
         let (Some(root), Some(members)) = (self.above.first(), self.members.as_ref().and_then(text)) else { return };
+        // A launcher that is the first process of its container has all others below it.
+        if *root == 1 {
+            return;
+        }
         // PID 1 is the ancestor of all, or of all in a container.
         let is_other = |pid: &u32| *pid > 1 && !self.above.contains(pid) && !line(*pid).any(|pid| pid == *root);
         let members = members.lines().filter_map(|line| line.parse().ok()).take(MAX_PROCESSES);
@@ -376,6 +380,11 @@ mod tests {
         write(root, "job/cgroup.procs", &format!("1\n{}\n{own}\n{other}\n", std::process::id()));
         assert_eq!(watched(None), [false; 3]);
         assert_eq!(watched(Some(log)), [true, false, false]);
+        // The job has the container for itself: its launcher is PID 1, which no process has as its parent here.
+        let mut watched = Watched::new("0::/job\n", root, &root.join("none")).with(1);
+        watched.log = None;
+        write(root, "job/memory.events", "oom_kill 1\n");
+        assert!(watched.killed(Some(own)).is_some());
         for job in &mut jobs {
             job.stdin.take();
             job.wait().expect("it ended");
