@@ -91,8 +91,7 @@ mod tests {
             let config = Config { bind: addresses.to_vec(), port: 0, ..Config::default() };
             let listeners = bind(&config).await.expect("bound");
             assert_eq!(listeners.len(), if has_v6 { 2 } else { 1 });
-            let ports: Vec<u16> =
-                listeners.iter().map(|one| one.local_addr().expect("an address").port()).collect();
+            let ports: Vec<u16> = listeners.iter().map(|one| one.local_addr().expect("an address").port()).collect();
             assert!(ports.iter().all(|port| *port == ports[0]), "{ports:?}");
         }
     }

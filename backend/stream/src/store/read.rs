@@ -233,8 +233,7 @@ mod tests {
     fn the_mean_of_huge_values_is_a_number() {
         let mut rolling = Rolling::new(2 * MINUTE);
         (0..3).for_each(|t| rolling.sample(t, f64::MAX));
-        let minute =
-            Bucket { t: MINUTE, min: f64::MAX, max: f64::MAX, mean: f64::MAX, last: f64::NAN, count: 60 };
+        let minute = Bucket { t: MINUTE, min: f64::MAX, max: f64::MAX, mean: f64::MAX, last: f64::NAN, count: 60 };
         rolling.bucket(&minute);
         let buckets = rolling.end();
         assert_eq!((buckets.len(), buckets[0].mean, buckets[0].count), (1, f64::MAX, 63));
