@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_kernel_of_any_program_is_shown() {
-        let kernel = |id: &str| read([("kernel".to_string(), id.to_string())].into_iter());
+        let kernel = |id: &str| read([("kernel".to_string(), id.to_string())]);
         assert_eq!(kernel("v2-29684vbBr").0.kernel.as_deref(), Some("v2-29684vbBr"), "of VS Code");
         let (view, wrong) = kernel("a b");
         assert_eq!((view.kernel, wrong.len()), (None, 1));

@@ -1,5 +1,6 @@
 //! Viewers over pipes, with the time stopped: delivery, timeouts, and the end of a connection.
 
+use super::super::viewer::page;
 use super::*;
 use tokio::io::{DuplexStream, duplex};
 use tokio::sync::watch;
@@ -119,4 +120,16 @@ async fn each_fault_has_its_close_code() {
         drop(theirs);
         closing.await.unwrap();
     }
+}
+
+/// Size of the future of an asynchronous function, bytes.
+const fn size_of_future<A, B, C, F>(_: fn(A, B, C) -> F) -> usize {
+    size_of::<F>()
+}
+
+#[test]
+fn ten_thousand_pages_take_little_memory_each() {
+    // A question to the database that a page waits for by itself would take 14 KiB of each, all the time.
+    let page = size_of_future(page::<Socket<Transport>>) + size_of::<WebSocketStream<Transport>>();
+    assert!(page <= 4_500, "{page} bytes");
 }
