@@ -131,15 +131,7 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
         ("wheel", Some((_, place))) => {
             if let Some(wheel) = event.dyn_ref::<WheelEvent>().filter(|w| w.ctrl_key() || w.meta_key()) {
                 event.prevent_default();
-                let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
-                // The time of the turn itself: a page that draws slowly hears of it later.
-                let turned = event.time_stamp();
-                if g.wheeled.replace(turned).is_none_or(|before| turned - before > WHEEL_PAUSE_MS) {
-                    board.page.begin_step();
-                }
-                board
-                    .page
-                    .zoom(place.t(board), js_sys::Math::exp((wheel.delta_y() * lines).clamp(-400.0, 400.0) * 0.002));
+                turned(board, g, wheel, &place);
             }
         }
         ("pointerdown", Some((plot, place))) => match finger {
@@ -184,6 +176,18 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
         },
         _ => {}
     }
+}
+
+/// Zooms by a turn of the wheel.
+fn turned(board: Board, g: &mut Gesture, wheel: &WheelEvent, place: &PlotPlace) {
+    let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
+    // The time of the turn itself: a page that draws slowly hears of it later.
+    let at = wheel.time_stamp();
+    if g.wheeled.replace(at).is_none_or(|before| at - before > WHEEL_PAUSE_MS) {
+        board.page.begin_step();
+    }
+    let factor = js_sys::Math::exp((wheel.delta_y() * lines).clamp(-400.0, 400.0) * 0.002);
+    board.page.zoom(place.t(board), factor);
 }
 
 fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: PlotPlace) {

@@ -515,11 +515,11 @@ fn what_one_notice_lost_another_may_have_told() {
 
 #[test]
 fn a_clock_that_is_set_back_holds_no_notice_up() {
-    const BACK: i64 = 8 * 60 * MINUTE;
+    let ahead = T + 8 * 60 * MINUTE;
     let make = || notices(&rules(), &[channel("lab", "slack")]);
-    let (mut all, a) = (make(), alert("hot", "a", T + BACK, &[]));
-    all.apply(&a, T + BACK);
-    assert_eq!(poll_notices(&mut all, T + BACK, T + BACK + MINUTE).len(), 1);
+    let (mut all, a) = (make(), alert("hot", "a", ahead, &[]));
+    all.apply(&a, ahead);
+    assert_eq!(poll_notices(&mut all, ahead, ahead + MINUTE).len(), 1);
     let rows = all.changed_rows();
     // The group had a notice just now, and the next is not spaced from a time to come.
     let b = alert("hot", "b", T, &[]);
@@ -536,9 +536,9 @@ fn a_clock_that_is_set_back_holds_no_notice_up() {
     let mut all = make();
     for i in 0..30 {
         let run = format!("r{i}");
-        all.apply(&alert("hot", &run, T + BACK, &[("run", run.as_str())]), T + BACK);
+        all.apply(&alert("hot", &run, ahead, &[("run", run.as_str())]), ahead);
     }
-    assert_eq!(poll_notices(&mut all, T + BACK, T + BACK + MINUTE).len(), 20);
+    assert_eq!(poll_notices(&mut all, ahead, ahead + MINUTE).len(), 20);
     let seen = poll_notices(&mut all, T, T + 15 * MINUTE);
     assert!(seen.iter().any(|s| s.1 == NoticeKind::Digest), "{seen:?}");
 }
