@@ -136,6 +136,13 @@ impl Relay {
         (run, stem): (String, String),
         now: impl Fn() -> i64 + Copy + Send + 'static,
     ) {
+        // Before the job's first output is seen: a key that answers it is the job's.
+        if let (Some(own), Some(master)) = (self.own.clone(), self.master.clone()) {
+            own.take();
+            let interrupted = self.interrupted.clone();
+            // If this thread cannot start, the job gets no keys but everything else.
+            let _ = Builder::new().name("keys".into()).spawn(move || keys(&own, &master, &interrupted));
+        }
         for (from, to, stream) in std::mem::take(&mut self.outputs) {
             let (keeper, wake, ended, done) =
                 (self.keeper.clone(), self.wake.0.clone(), self.ended.clone(), self.done.0.clone());
@@ -147,12 +154,6 @@ impl Relay {
                 let _ = done.send(());
             };
             self.running += usize::from(Builder::new().name("output".into()).spawn(carry).is_ok());
-        }
-        if let (Some(own), Some(master)) = (self.own.clone(), self.master.clone()) {
-            own.take();
-            let interrupted = self.interrupted.clone();
-            // If this thread cannot start, the job gets no keys but everything else.
-            let _ = Builder::new().name("keys".into()).spawn(move || keys(&own, &master, &interrupted));
         }
         let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::sync_channel(1));
         let write = move || {
