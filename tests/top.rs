@@ -269,13 +269,11 @@ mod pty {
         }
     }
 
-    #[test]
-    fn it_is_suspended_with_a_plain_terminal_and_comes_back_with_its_picture() {
-        let server = served();
-        let own = top(&["--url", &server.url]);
-        // Each job of this shell has a group of its own, as those of a person's shell.
+    /// The command as a job of a shell, which continues it after a line. Jobs have groups of their own, as those of a
+    /// person's shell.
+    pub fn in_shell(own: &Command) -> Command {
         #[allow(clippy::disallowed_methods, reason = "a shell that suspends and continues the program")]
-        let mut shell = std::process::Command::new("sh");
+        let mut shell = Command::new("sh");
         shell.args(["-c", "set -m; \"$@\"; read line; fg; exit 0", "sh"]).arg(own.get_program()).args(own.get_args());
         for (name, value) in own.get_envs() {
             match value {
@@ -283,7 +281,13 @@ mod pty {
                 None => shell.env_remove(name),
             };
         }
-        let mut terminal = Terminal::start(shell, SMALL);
+        shell
+    }
+
+    #[test]
+    fn it_is_suspended_with_a_plain_terminal_and_comes_back_with_its_picture() {
+        let server = served();
+        let mut terminal = Terminal::start(in_shell(&top(&["--url", &server.url])), SMALL);
         terminal.shows("Processes");
         terminal.press("\u{1a}");
         until_so("a terminal that a shell can use", || terminal.is_plain());
