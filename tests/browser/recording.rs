@@ -117,7 +117,7 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
         r#"{BANNER}.includes("Not a recording: notes.txt: ") && {BANNER}.includes("what can be opened")"#
     ));
     assert_eq!(browser.eval(READERS), 1, "what opens files came when it was needed");
-    // What cannot be opened changes nothing.
+    // A file that cannot be opened changes nothing.
     browser.until(&format!("{LINK} === 'live'"));
     drop_file(&browser, "run.watchglass", &bytes);
     browser.until(&format!(r#"{LINK} === "recorded""#));

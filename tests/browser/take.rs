@@ -204,7 +204,7 @@ fn a_recording_gives_its_samples_without_a_server() {
     browser.save_to(folder.path());
     browser.until(r#"document.documentElement.dataset.link === "recorded""#);
     browser.press("End");
-    // What comes after this is in the file or not.
+    // Samples that come after this are in the file or not.
     let samples = browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples"#);
     open_menu(&browser, "gpu.power");
     browser.click("#menu button[data-do=csv]");

@@ -201,7 +201,7 @@ fn a_long_answer_is_cut_by_rows_and_says_so() {
     let cut: Value = serde_json::from_str(&text).expect("it is still JSON");
     assert!(cut["cut"].as_str().is_some_and(|note| note.contains("of 9000 points")), "{}", cut["cut"]);
 
-    // Of the output of a job the end stays, where its error is.
+    // The end of a job's output stays, where its error is.
     let lines: Vec<Value> = (0..100).map(|n| json!({ "n": n, "text": "x".repeat(900) })).collect();
     let (text, _) = call("list_run_output", &json!({ "run": "r" }), &Fixed::new(200, &json!({ "lines": lines })));
     let cut: Value = serde_json::from_str(&text).expect("it is still JSON");

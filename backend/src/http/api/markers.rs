@@ -102,7 +102,7 @@ fn keep_newest<T>(rows: &mut Vec<(i64, T)>, most: usize) {
     let mut times: Vec<i64> = rows.iter().map(|(t, _)| *t).collect();
     let (older, border, _) = times.select_nth_unstable(surplus - 1);
     let border = *border;
-    // Of those at the border, the first ones go.
+    // The first ones of those at the border go.
     surplus -= older.iter().filter(|t| **t < border).count();
     rows.retain(|(t, _)| {
         let goes = *t < border || (*t == border && surplus > 0);

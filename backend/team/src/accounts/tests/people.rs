@@ -224,7 +224,7 @@ async fn old_rows_of_the_log_go_also_after_the_clock_was_years_ahead() {
     hub.sign_in("mara", PASSWORD).await.unwrap();
     for wait in [401 * 24 * 60, 61] {
         hub.pass(minutes(wait));
-        // Of the old rows the last one stays until there is a later one.
+        // The last one of the old rows stays until there is a later one.
         hub.sign_in("mara", PASSWORD).await.unwrap();
     }
     let log = hub.accounts.audit_log(&Principal::local(0), &LogFilter::default()).await.unwrap();
