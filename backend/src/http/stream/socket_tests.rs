@@ -129,7 +129,7 @@ const fn size_of_future<A, B, C, F>(_: fn(A, B, C) -> F) -> usize {
 
 #[test]
 fn ten_thousand_pages_take_little_memory_each() {
-    // A question to the database that a page waits for by itself would take 14 KiB of each, all the time.
+    // A question to the database that a page waits for by itself doubles this, all the time.
     let page = size_of_future(page::<Socket<Transport>>) + size_of::<WebSocketStream<Transport>>();
     assert!(page <= 4_500, "{page} bytes");
 }
