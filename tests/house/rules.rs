@@ -14,7 +14,11 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/settings", &["shared"], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
     ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
-    ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
+    (
+        "backend/collectors",
+        &["shared", "client", "inventory", "system"],
+        &["axum", "hyper", "tower", "leptos", "plotters"],
+    ),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Findings: the same code on a server, in a command and in the page.
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
@@ -69,7 +73,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
     // It runs beside the job: small, and without a runtime of its own.
-    ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/launch", &["shared", "system"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Requests are passed to its caller: no socket, no file, no thread.
     ("backend/mcp", &["shared", "api"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     // Outgoing notices and their allowed targets: no rule, no table, no runtime.

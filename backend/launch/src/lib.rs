@@ -6,7 +6,7 @@
 //! - [`process`]: the command, the signals that are passed on, and its end.
 //! - [`relay`]: with `--logs`, copies its output, and [`keep`] stores the [`lines`] of it; [`pty`]: its terminal.
 //! - `stacks`: with `--stacks`, the stacks of its ranks when the server suspects a hang.
-//! - [`memory`]: processes that the kernel killed because of memory meanwhile; [`groups`]: their control groups.
+//! - [`memory`]: processes that the kernel killed because of memory meanwhile.
 //! - [`pod`]: its Kubernetes pod; [`reserved`]: the part of the machine that a scheduler reserved for it.
 //! - [`mark`]: a marker, sent on the same socket.
 //! - [`tell`]: the server's socket, and the file used without a server.
@@ -16,7 +16,6 @@
 #![cfg(unix)]
 
 pub mod folder;
-pub mod groups;
 pub mod keep;
 pub mod lines;
 pub mod mark;
@@ -42,6 +41,7 @@ use slurm::Step;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use system::cgroup;
 use tell::Teller;
 
 /// The job to run.
@@ -121,7 +121,7 @@ pub fn run(
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::read_pod(pid));
     // Only the server can translate the UUIDs of GPUs in a pod to numbers.
-    let of_pod = || reserved::by_kubernetes(pid, Vec::new(), Path::new(groups::TREE));
+    let of_pod = || reserved::by_kubernetes(pid, Vec::new(), Path::new(cgroup::TREE));
     let reserved = job.reserved.or_else(|| pod.as_ref().and_then(|_| of_pod()));
     let begun =
         Begun { run: id, t: now(), pid, start, namespace, joined, slurm, reserved, pod, about, ..Begun::default() };

@@ -10,7 +10,6 @@
 //! A counter records that a process was killed, but not which one. It counts if it rose in the seconds before an end
 //! and the kernel's log names that process. Without a readable log it counts only while no other job was in the cgroup.
 
-use super::groups;
 use super::proc::{namespace, parent, started};
 use shared::run::MemoryKill;
 use std::fs::{self, File};
@@ -18,6 +17,7 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use system::cgroup;
 
 /// Maximum bytes read of one of these files.
 const MAX_BYTES: usize = 16 << 10;
@@ -110,7 +110,7 @@ impl Watched {
     /// Opens the counters of this process's cgroups. The job is below this process.
     pub fn own() -> Watched {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Watched::new(&own, Path::new(groups::TREE), Path::new("/proc/vmstat")).with(std::process::id())
+        Watched::new(&own, Path::new(cgroup::TREE), Path::new("/proc/vmstat")).with(std::process::id())
     }
 
     /// Same for the cgroups of another process, below `tree`. The job is below its parent.
@@ -271,7 +271,7 @@ fn folders(own: &str, root: &Path) -> Vec<(PathBuf, &'static Names)> {
             _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), &V1),
             _ => continue,
         };
-        let Some(folder) = groups::find(&root, path) else { continue };
+        let Some(folder) = cgroup::find(&root, path) else { continue };
         all.extend(folder.ancestors().take_while(|one| one.starts_with(&root)).map(|one| (one.to_path_buf(), names)));
     }
     all

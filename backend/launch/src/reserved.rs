@@ -4,12 +4,12 @@
 //! group (version 2); requests without a limit are known only to the API server. `GPU_DEVICE_ORDINAL` and
 //! `CUDA_VISIBLE_DEVICES` are not read, because they count within the reserved GPUs.
 
-use super::groups;
 use super::memory::memory_limit;
 use super::pod::is_pod_folder;
 use shared::run::Reserved;
 use std::fs;
 use std::path::Path;
+use system::cgroup;
 
 /// Maximum number of GPUs of a machine.
 const MAX_GPUS: usize = 64;
@@ -79,7 +79,7 @@ pub fn by_kubernetes(pid: u32, gpus: Vec<u32>, tree: &Path) -> Option<Reserved> 
 /// below count, because the kubelet also limits all pods together.
 fn limits(own: &str, root: &Path) -> (Option<u64>, Option<u64>) {
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else { return (None, None) };
-    let Some(group) = groups::find(root, path) else { return (None, None) };
+    let Some(group) = cgroup::find(root, path) else { return (None, None) };
     let is_of_pod = |folder: &Path| {
         let below = folder.strip_prefix(root);
         below.is_ok_and(|below| below.iter().any(|part| part.to_str().is_some_and(is_pod_folder)))

@@ -86,23 +86,10 @@ pub(crate) fn ticks_per_second() -> f64 {
 #[cfg(target_os = "linux")]
 pub(crate) fn since_boot(proc: &std::path::Path) -> Option<f64> {
     if std::fs::symlink_metadata(proc.join("self")).is_ok_and(|about| about.is_symlink()) {
-        return boot_clock();
+        return system::boot::since_boot().map(|since| since.as_secs_f64());
     }
     let text = std::fs::read_to_string(proc.join("uptime")).ok()?;
     text.split_ascii_whitespace().next()?.parse().ok().filter(|seconds: &f64| seconds.is_finite())
-}
-
-/// The kernel's clock since its start, seconds. It goes on while the machine is suspended.
-#[cfg(target_os = "linux")]
-fn boot_clock() -> Option<f64> {
-    let mut time = std::mem::MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: `time` has the size that the call expects.
-    if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, time.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: the call succeeded, so `time` is filled.
-    let time = unsafe { time.assume_init() };
-    Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
 }
 
 /// Memory of the machine, bytes.

@@ -2,8 +2,8 @@
 //! to the visible root, and reads their limits.
 
 use super::procfs::{fields, lines, number, trim};
-use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
+use system::cgroup;
 
 /// Mount point of the version 2 tree. Beside version 1 it has a folder of its own.
 pub(crate) fn mount(sys: &Path) -> PathBuf {
@@ -109,9 +109,6 @@ pub(crate) fn quota(level: &Path) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// Maximum number of folders in which a group beside our own is searched.
-const MAX_SEARCHED: usize = 4_096;
-
 /// The visible folders of a group and its ancestors, innermost first. A path that leaves the visible tree (`/../..`, or
 /// that of a mounted part) ends at the visible root.
 ///
@@ -119,7 +116,7 @@ const MAX_SEARCHED: usize = 4_096;
 /// machine's tree is mounted, as below `--root`, the group is in it, and its name is searched.
 pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     if group.components().any(|part| part == Component::ParentDir)
-        && let Some(found) = find_below(mount, group)
+        && let Some(found) = group.to_str().and_then(|group| cgroup::find(mount, group))
     {
         return found.ancestors().take_while(|dir| dir.starts_with(mount)).map(Path::to_path_buf).collect();
     }
@@ -136,24 +133,6 @@ pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     }
     levels.reverse();
     levels
-}
-
-/// The folder of a group outside our own: the highest one whose path ends like its path. Names of containers are unique.
-fn find_below(mount: &Path, group: &Path) -> Option<PathBuf> {
-    let end: PathBuf = group.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-    let mut open = VecDeque::from([mount.to_path_buf()]);
-    for _ in 0..MAX_SEARCHED {
-        let dir = open.pop_front().filter(|_| end.components().next().is_some())?;
-        let found = dir.join(&end);
-        if found.is_dir() {
-            return Some(found);
-        }
-        let room = MAX_SEARCHED.saturating_sub(open.len());
-        let inside = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        open.extend(folders.take(room).map(|entry| entry.path()));
-    }
-    None
 }
 
 /// The level with the smallest limit, and that limit. Among equal limits the outermost is taken, because it counts

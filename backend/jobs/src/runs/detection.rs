@@ -119,7 +119,8 @@ mod linux {
                     Detect::Off => Vec::new(),
                     Detect::Gpu | Detect::Launched => looks.search(&roots, &holders, Instant::now()),
                 };
-                let (up, namespace) = (since_boot(), launch::process::namespace());
+                let up = system::boot::since_boot().and_then(|up| i64::try_from(up.as_millis()).ok());
+                let namespace = launch::process::namespace();
                 let begun = found.into_iter().map(|found| begun(found, now, up, namespace)).collect();
                 let _ = answer.send(((looks, groups), (begun, paused)));
             };
@@ -128,19 +129,6 @@ mod linux {
                 Err(_) => self.looks = Some(Looks::default()),
             }
         }
-    }
-
-    /// Time since the kernel started, milliseconds. /proc/uptime has the age of the container below LXC, but starts of
-    /// processes are the kernel's.
-    fn since_boot() -> Option<i64> {
-        let mut time = std::mem::MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: `time` has the size that the call expects.
-        if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, time.as_mut_ptr()) } != 0 {
-            return None;
-        }
-        // SAFETY: the call succeeded, so `time` is filled.
-        let time = unsafe { time.assume_init() };
-        Some((time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6) as i64)
     }
 
     fn begun(found: DetectedRank, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {

@@ -1,4 +1,4 @@
-//! The folder of a control group, by its path in `/proc/PID/cgroup`.
+//! The folder of a control group of Linux, by its path in `/proc/PID/cgroup`.
 
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
@@ -35,12 +35,6 @@ pub fn find(tree: &Path, group: &str) -> Option<PathBuf> {
     None
 }
 
-/// Whether control group version 2 has frozen the processes of a group, by the `cgroup.events` in its folder.
-pub fn is_frozen(folder: &Path) -> bool {
-    let events = std::fs::read_to_string(folder.join("cgroup.events")).unwrap_or_default();
-    events.lines().any(|line| line == "frozen 1")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,15 +51,5 @@ mod tests {
         assert_eq!(find(&folder, "/../../kubepods-podb.slice/cri-containerd-8f0c.scope"), None, "only our own part");
         assert_eq!(find(tree, "/../.."), None);
         assert_eq!((find(tree, "/a/b"), find(tree, "/")), (Some(tree.join("a/b")), Some(tree.into())));
-    }
-
-    #[test]
-    fn a_frozen_group_says_so() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let is_frozen = |text: &str| {
-            std::fs::write(folder.path().join("cgroup.events"), text).expect("written");
-            super::is_frozen(folder.path())
-        };
-        assert_eq!(["populated 1\nfrozen 1\n", "populated 1\nfrozen 0\n", ""].map(is_frozen), [true, false, false]);
     }
 }
