@@ -5,6 +5,7 @@
 //! the recovery action (154).
 
 use crate::finding::Severity;
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 /// The GPU has fallen off the bus.
@@ -20,8 +21,9 @@ const MEMORY_DETAILS: [u32; 2] = [171, 172];
 /// Errors of memory that lost data or could not be repaired. Remapped rows (63) and corrected errors (92) are none.
 const MEMORY: [u32; 7] = [UNCORRECTABLE, 64, 94, 95, 140, 171, 172];
 
-/// An action that the catalog gives, in order of its cost: a later one stops more work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// An action that the catalog or the driver gives. Its order is that of its cost: a higher one stops more work. Its number
+/// is stored in samples, so new ones stand at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Action {
     /// None is required, or the catalog has none.
@@ -52,11 +54,27 @@ pub enum Action {
     DrainAndReset = 12,
     /// Restart the machine.
     RestartMachine = 13,
+    /// Recover the IMEX domain, by which GPUs of several machines share memory. NVML's alone.
+    RecoverDomain = 14,
+    /// Reset the PCIe bus of the GPU. NVML's alone.
+    ResetBus = 15,
+}
+
+impl Ord for Action {
+    fn cmp(&self, other: &Action) -> Ordering {
+        self.cost().cmp(&other.cost())
+    }
+}
+
+impl PartialOrd for Action {
+    fn partial_cmp(&self, other: &Action) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Action {
-    /// All actions, in their order.
-    pub const ALL: [Action; 14] = [
+    /// All actions, by number.
+    pub const ALL: [Action; 16] = [
         Action::Ignore,
         Action::FollowOther,
         Action::RestartApp,
@@ -71,7 +89,18 @@ impl Action {
         Action::ResetGpu,
         Action::DrainAndReset,
         Action::RestartMachine,
+        Action::RecoverDomain,
+        Action::ResetBus,
     ];
+
+    /// Rank among the actions: a domain is recovered before any GPU is reset, and a bus is reset before a machine.
+    fn cost(self) -> u8 {
+        match self {
+            Action::RecoverDomain => 2 * Action::Recover as u8 + 1,
+            Action::ResetBus => 2 * Action::DrainAndReset as u8 + 1,
+            other => 2 * other as u8,
+        }
+    }
 
     /// The action of a bucket of the catalog, as `RESET_GPU`; None for one that the catalog's immediate actions lack.
     fn of_bucket(bucket: &str) -> Option<Action> {
@@ -99,15 +128,19 @@ impl Action {
         Action::ALL.get(usize::from(number)).copied()
     }
 
-    /// The recovery action of this number in NVML; None for one that NVML lacks, or that has no word here: 5 recovers an
-    /// IMEX domain, 6 resets the PCIe bus of the GPU.
+    /// The recovery action of this number in NVML (`nvmlDeviceGpuRecoveryAction_t`); None for one that NVML lacks.
     pub fn of_recovery(number: u8) -> Option<Action> {
-        const SYSTEM_REBOOT: u8 = 7;
-        if number == SYSTEM_REBOOT {
-            return Some(Action::RestartMachine);
-        }
-        const IN_NVML: [Action; 5] =
-            [Action::Ignore, Action::ResetGpu, Action::RestartMachine, Action::DrainPeers, Action::DrainAndReset];
+        const IN_NVML: [Action; 8] = [
+            Action::Ignore,
+            Action::ResetGpu,
+            // The operating system alone.
+            Action::RestartMachine,
+            Action::DrainPeers,
+            Action::DrainAndReset,
+            Action::RecoverDomain,
+            Action::ResetBus,
+            Action::RestartMachine,
+        ];
         IN_NVML.get(usize::from(number)).copied()
     }
 
@@ -118,6 +151,8 @@ impl Action {
             Action::RestartMachine => "a restart of the machine",
             Action::DrainPeers => "a reset without work that it shares with other GPUs",
             Action::DrainAndReset => "a reset once its jobs have ended",
+            Action::RecoverDomain => "a recovery of its IMEX domain",
+            Action::ResetBus => "a reset of its PCIe bus",
             _ => return None,
         })
     }
@@ -132,10 +167,13 @@ impl Action {
             | Action::CheckUnifiedMemory
             | Action::RestartVm
             | Action::ContactSupport
-            | Action::Recover => Severity::Warning,
-            Action::DrainPeers | Action::ResetGpu | Action::DrainAndReset | Action::RestartMachine => {
-                Severity::Critical
-            }
+            | Action::Recover
+            | Action::RecoverDomain => Severity::Warning,
+            Action::DrainPeers
+            | Action::ResetGpu
+            | Action::DrainAndReset
+            | Action::ResetBus
+            | Action::RestartMachine => Severity::Critical,
         }
     }
 
@@ -162,6 +200,10 @@ impl Action {
             }
             Action::DrainAndReset => "Start no further jobs on the GPU, let the running ones end, then reset it",
             Action::RestartMachine => "Restart the machine; ask the vendor if it comes again",
+            Action::RecoverDomain => {
+                "Restart nvidia-imex on the machines of the domain, then the programs that share memory by it"
+            }
+            Action::ResetBus => "Stop the jobs on the GPU and reset its PCIe bus, or restart the machine",
         }
     }
 }
@@ -289,18 +331,13 @@ pub fn decode(code: u32, message: &str) -> Option<Action> {
     }
 }
 
-/// The driver's words for its recovery action, as in `GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset
-/// Required)`.
+/// The driver's recovery action, as in `GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)`. The
+/// number is NVML's; the words behind it vary: driver 610 writes `PF FLR` for 0x1 and `OS Reboot` for 0x2.
 fn recovery(message: &str) -> Option<Action> {
-    let to = message.split_once(" to ")?.1;
-    Some(match to.split_once('(')?.1.split_once(')')?.0 {
-        "None" => Action::Ignore,
-        "GPU Reset Required" => Action::ResetGpu,
-        "Node Reboot Required" => Action::RestartMachine,
-        "Drain P2P" => Action::DrainPeers,
-        "Drain and Reset" => Action::DrainAndReset,
-        _ => return None,
-    })
+    let (number, words) = message.split_once(" to 0x")?.1.split_once(" (")?;
+    // A message that was cut has no end.
+    words.contains(')').then_some(())?;
+    Action::of_recovery(u8::from_str_radix(number, 16).ok()?)
 }
 
 /// The hex numbers in the last parentheses: `(0x004505c6 0x00000000 ...)`, or with commas. At most eight.

@@ -97,7 +97,7 @@ pub static REMAP_FAILED: MetricDef = MetricDef::state("gpu.{i}.rowRemapFailed")
 pub static RECOVERY_ACTION: MetricDef = MetricDef::state("gpu.{i}.recoveryAction")
     .title("GPU recovery action")
     .on("gpu.recovery", LINE)
-    .help("Action that the driver requires to clear a fault of the GPU: 0 none, 1 reset the GPU, 2 restart the machine, 3 stop peer-to-peer work, then reset, 4 let its jobs end, then reset, 7 restart the machine. NVML field GET_GPU_RECOVERY_ACTION, asked for every 10 s; nvidia-smi's gpu_recovery_action. Drivers from 570 on.");
+    .help("Action that the driver requires to clear a fault of the GPU: 0 none, 1 reset the GPU, 2 restart the machine, 3 stop peer-to-peer work, then reset, 4 let its jobs end, then reset, 5 recover the IMEX domain, 6 reset its PCIe bus, 7 restart the machine. NVML field GET_GPU_RECOVERY_ACTION, asked for every 10 s; nvidia-smi's gpu_recovery_action. Drivers from 570 on.");
 
 /// State of the NVLink fabric.
 pub static FABRIC_STATE: MetricDef = MetricDef::state("gpu.{i}.fabricState")

@@ -36,7 +36,7 @@ pub static LAST_XID: MetricDef = MetricDef::state("gpu.{i}.lastXid")
 pub static LAST_XID_ACTION: MetricDef = MetricDef::state("gpu.{i}.lastXidAction")
     .title("GPU action for the last critical error")
     .on("gpu.xid.action", "GPU {i}")
-    .help("Action that NVIDIA's XID catalog gives for the last critical error (XID), by its cost: 0 none, 1 that of the XID before it, 2 restart the program, 3 update the software, 4 check the NVLinks, 5 check seat and connectors, 6 check unified memory, 7 restart the virtual machine, 8 ask the vendor, 9 read the recovery action, 10 stop peers, 11 reset the GPU, 12 drain and reset, 13 restart the machine. Read from the message in the kernel's log (/dev/kmsg) for XIDs 74, 144 to 150 and 154, else from the number.");
+    .help("Action that NVIDIA's XID catalog gives for the last critical error (XID), to 13 by its cost: 0 none, 1 that of the XID before it, 2 restart the program, 3 update the software, 4 check the NVLinks, 5 check seat and connectors, 6 check unified memory, 7 restart the virtual machine, 8 ask the vendor, 9 read the recovery action, 10 stop peers, 11 reset the GPU, 12 drain and reset, 13 restart the machine, 14 recover the IMEX domain, 15 reset the PCIe bus. Read from the message in the kernel's log (/dev/kmsg) for XIDs 74, 144 to 150 and 154, else from the number.");
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&XID_ERRORS, &LAST_XID, &LAST_XID_ACTION, &PROCESS_MEMORY, &PROCESS_SM];

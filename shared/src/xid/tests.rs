@@ -36,7 +36,15 @@ fn actions_are_numbered_in_order_and_each_has_a_next_step() {
         let next = action.next();
         assert!(next.starts_with(char::is_uppercase) && !next.ends_with('.') && next.len() <= 120, "{next}");
     }
-    assert_eq!(Action::of_number(14), None);
+    assert_eq!(Action::of_number(16), None);
+    let mut by_cost = Action::ALL;
+    by_cost.sort_unstable();
+    let place = |action: Action| by_cost.iter().position(|own| *own == action);
+    // All numbers are in the order of the cost, but those of actions that came later.
+    let [.., domain, bus] = Action::ALL;
+    assert!(Action::ALL[..14].is_sorted() && domain > Action::Recover && domain < Action::DrainPeers);
+    assert!(bus > Action::DrainAndReset && bus < Action::RestartMachine);
+    assert_eq!((place(Action::Ignore), place(Action::RestartMachine)), (Some(0), Some(15)));
 }
 
 #[test]
@@ -74,14 +82,25 @@ fn a_recovery_action_is_read_from_its_message() {
         ("0x2 (Node Reboot Required)", Some(Action::RestartMachine)),
         ("0x3 (Drain P2P)", Some(Action::DrainPeers)),
         ("0x4 (Drain and Reset)", Some(Action::DrainAndReset)),
+        // Drivers from 610 on have other words.
+        ("0x1 (PF FLR)", Some(Action::ResetGpu)),
+        ("0x2 (OS Reboot)", Some(Action::RestartMachine)),
+        ("0x6 (Bus Reset)", Some(Action::ResetBus)),
         ("0x9 (Dance)", None),
+        ("0x100 (None)", None),
         ("0x1", None),
+        ("0x1 (GPU Res", None),
+        ("GPU Reset Required", None),
     ] {
         assert_eq!(to(words), expected, "{words}");
     }
     let numbers = [2, 4, 5, 6, 7, 8].map(Action::of_recovery);
     let restart = Some(Action::RestartMachine);
-    assert_eq!(numbers, [restart, Some(Action::DrainAndReset), None, None, restart, None]);
+    let others = [Action::DrainAndReset, Action::RecoverDomain, Action::ResetBus].map(Some);
+    assert_eq!(numbers, [restart, others[0], others[1], others[2], restart, None]);
+    for action in (1..=7).filter_map(Action::of_recovery) {
+        assert!(action.need().is_some() && action.severity() >= Severity::Warning, "{action:?}");
+    }
     assert_eq!(action(154, ""), Some(Action::Recover));
     assert_eq!((action(31, "pid=7, name=x, Ch 0a"), action(999, "")), (Some(Action::RestartApp), None));
 }

@@ -190,6 +190,15 @@ fn a_gpu_whose_driver_requires_a_reset_is_told_until_it_no_longer_does() {
     let words = "GPU 2 has needed a restart of the machine since {since}: its driver requires it";
     assert_eq!((all[0].sentence.as_str(), all[0].next.as_str()), (words, Action::RestartMachine.next()));
     assert_eq!(rules(&required(&[(0, 0.0), (300, 9.0)], None)), [""; 0], "no action has this number");
+    // NVML of 2026 has more actions.
+    for (actions, severity, need) in [
+        (&[(0, 0.0), (300, 5.0)], Severity::Warning, "a recovery of its IMEX domain"),
+        (&[(0, 0.0), (300, 6.0)], Severity::Critical, "a reset of its PCIe bus"),
+    ] {
+        let all = required(actions, None);
+        assert_eq!((rules(&all), all[0].severity), (vec!["recovery"], severity));
+        assert!(all[0].sentence.contains(need), "{}", all[0].sentence);
+    }
 }
 
 #[test]

@@ -411,13 +411,13 @@ fn state(text: &str) -> Option<f64> {
     text.strip_prefix('P').and_then(count).filter(|state| *state < 16.0)
 }
 
-/// 1 for the first word, 0 for the second.
 /// NVML's number of a recovery action, by the tool's word for it.
 fn recovery(text: &str) -> Option<f64> {
     let words = ["None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"];
     words.iter().position(|word| *word == text).map(|number| number as f64)
 }
 
+/// 1 for the first word, 0 for the second.
 fn either(text: &str, one: &str, zero: &str) -> Option<f64> {
     match text {
         text if text == one => Some(1.0),

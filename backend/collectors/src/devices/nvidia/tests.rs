@@ -614,7 +614,7 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     assert_eq!(of_gpu(&bench.tick(), names), [None; 5], "it is not time yet");
     ill["violations"] = json!({"power_ns": 7_500_000_000u64, "thermal_ns": 10_000_000_000u64});
     ill["performance_state"] = json!(0);
-    ill["recovery_action"] = json!(5);
+    ill["recovery_action"] = json!(8);
     bench.change(&machine(&[ill.clone()]));
     let later = bench.tick_after(9);
     assert_eq!(action(&later), None, "NVML does not define this number");
