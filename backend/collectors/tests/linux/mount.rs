@@ -63,15 +63,22 @@ pub fn nfs_mounts_are_read_by_the_kernels_counts() {
 
 #[test]
 pub fn lustre_mounts_are_read_by_the_clients_counts() {
+    // Newer clients write the plural.
+    for unit in ["usec", "usecs"] {
+        lustre_mounts_are_read_in(unit);
+    }
+}
+
+fn lustre_mounts_are_read_in(unit: &str) {
     let machine = Machine::new();
     let stats = |reads: u64, micros: u64| {
         format!(
             "snapshot_time             1603740123.123456 secs.nsecs\n\
 read_bytes                {reads} samples [bytes] 4096 1048576 {}\n\
 write_bytes               4 samples [bytes] 1 9 30\n\
-read                      {reads} samples [usec] 5 900 {micros}\n\
-write                     4 samples [usec] 5 900 4000\n\
-open                      3 samples [usec] 5 900 1000\n\
+read                      {reads} samples [{unit}] 5 900 {micros}\n\
+write                     4 samples [{unit}] 5 900 4000\n\
+open                      3 samples [{unit}] 5 900 1000\n\
 getattr                   5 samples [reqs]\n",
             reads * 1_000_000
         )
@@ -90,7 +97,7 @@ getattr                   5 samples [reqs]\n",
         ("mount./scratch.rttMicros", 200_000.0),
         ("mount./scratch.waiting", 2.0),
     ];
-    assert_eq!(mounts.next(), readings(expected));
+    assert_eq!(mounts.next(), readings(expected), "{unit}");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn lustre(dir: &Path, mountinfo: &Path) -> Vec<(String, Counts)> {
 }
 
 /// Counts of llite's statistics: `read_bytes 100 samples [bytes] 1 1048576 123456789`, and from 2.13 on
-/// `read 100 samples [usec] 5 900 12345`.
+/// `read 100 samples [usec] 5 900 12345`, whose unit newer clients write `[usecs]`.
 fn llite(text: &[u8]) -> Counts {
     let mut counts = Counts::default();
     for line in lines(text) {
@@ -209,7 +209,8 @@ fn llite(text: &[u8]) -> Counts {
             (b"write_bytes", _) => counts.written = sum,
             (name, unit) => {
                 counts.operations += samples;
-                let millis = sum.filter(|_| unit == b"[usec]").map(|micros| micros as f64 / MICROS_PER_MILLI);
+                let is_time = matches!(unit, b"[usec]" | b"[usecs]");
+                let millis = sum.filter(|_| is_time).map(|micros| micros as f64 / MICROS_PER_MILLI);
                 if let Some(millis) = millis.filter(|_| matches!(name, b"read" | b"write")) {
                     counts.rtt = (counts.rtt.0 + millis, counts.rtt.1 + samples);
                 }
