@@ -247,8 +247,10 @@ impl Gpu {
     }
 
     fn processes(&mut self, asker: &mut Asker, library: &Library, total: Option<u64>, at: Duration) {
+        let compute = asker.ask(Call::Compute, || library.processes(self.handle, Who::Compute));
+        let is_known = compute.is_some();
+        let compute: Vec<Process> = compute.unwrap_or_default();
         let mut list = |call, who| asker.ask(call, || library.processes(self.handle, who)).unwrap_or_default();
-        let compute: Vec<Process> = list(Call::Compute, Who::Compute);
         let mut pids: Vec<u32> = compute.iter().map(|process| process.pid).collect();
         let mut all = together(compute);
         // The server of the service is a compute process too, so without compute processes nobody uses the service.
@@ -272,8 +274,9 @@ impl Gpu {
         }
         asker.reading.pids = pids;
         if self.shares_memory && !self.parts.are_on() {
-            // The sum of only some is too low.
-            asker.reading.shared_memory = all.iter().map(|process| process.memory).sum();
+            // The sum of only some is too low, and a list that was not read is no list without processes.
+            let sum: Option<u64> = all.iter().map(|process| process.memory).sum();
+            asker.reading.shared_memory = sum.filter(|_| is_known);
         }
         if all.is_empty() || self.parts.are_on() {
             return;

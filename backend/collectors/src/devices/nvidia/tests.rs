@@ -49,6 +49,12 @@ fn all_of_a_gpu_that_shares_the_machines_memory_is_its_processes() {
     // The driver does not tell the memory of one of them.
     bench.change(&machine(&[unified(0, None)]));
     assert_eq!(of_gpu(&bench.tick(), ["memoryShared", "memoryAllocatedBytes"]), [None; 2]);
+    // Its processes cannot be listed: 4 is "no permission".
+    let refused = json!([{"gpu": "GPU-0", "call": "nvmlDeviceGetComputeRunningProcesses_v3", "code": 4}]);
+    bench.change(&with(machine(&[unified(0, Some(3 << 30))]), "faults", refused));
+    for _ in 0..3 {
+        assert_eq!(of_gpu(&bench.tick(), ["memoryShared", "memoryAllocatedBytes"]), [None; 2], "not what draws alone");
+    }
 }
 
 /// Adds the health values and links of a Hopper board.
