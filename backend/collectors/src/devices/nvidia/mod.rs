@@ -68,6 +68,10 @@ const SURVEY_INTERVALS: (Duration, Duration) = (Duration::from_secs(10), Duratio
 /// Interval of restarts of a library that fails as a whole.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Maximum number of reasons reported at once, and the same while GPUs are lost: each of them has a finding of its own.
+const MAX_REASONS: usize = 4;
+const MAX_REASONS_OF_LOST: usize = 16;
+
 /// Addition to the message of a lost GPU if there is no tool to query it.
 const BLIND: &str =
     " (if it stays missing after its return, restart Watchglass: nvidia-smi, which would show it, was not found)";
@@ -375,7 +379,9 @@ impl Nvidia {
         if self.library.is_none() {
             reasons.push("NVIDIA's library is being reloaded; Watchglass tries this every minute".into());
         }
-        // Only a few reasons are reported: lost GPUs come first.
+        // Lost GPUs come first.
+        let lost = self.fleet.seats.iter().filter(|seat| seat.lost.is_some()).count();
+        let most = (reasons.len() + lost).clamp(MAX_REASONS, MAX_REASONS_OF_LOST);
         let mut seats: Vec<_> = self.fleet.seats.iter().collect();
         seats.sort_by_key(|seat| seat.lost.is_none());
         for seat in seats {
@@ -402,8 +408,8 @@ impl Nvidia {
         if self.deaf.is_some_and(|since| at.saturating_sub(since) >= DEAF_AFTER) {
             reasons.extend(self.kernel_log.say_denied());
         }
-        let more = reasons.len().saturating_sub(4);
-        reasons.truncate(4);
+        let more = reasons.len().saturating_sub(most);
+        reasons.truncate(most);
         if more > 0 {
             reasons.push(format!("and {more} more"));
         }

@@ -34,8 +34,8 @@ const OLD_POWER: &str = "power_readings";
 /// Minimum time between two runs: each takes up to a second.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Maximum number of reasons reported at once.
-const MAX_REASONS: usize = 4;
+/// Maximum number of reasons reported at once, and the same while GPUs are lost: each of them has a finding of its own.
+const MAX_REASONS: (usize, usize) = (4, 16);
 
 /// One command line, and the parser of its output.
 pub(super) struct SmiForm {
@@ -159,21 +159,28 @@ impl Smi {
             reasons.push(UNKNOWN_PIDS.to_string());
         }
         gpus.iter_mut().for_each(|gpu| gpu.reading.keep_processes(&own));
+        let mut lost = 0;
         for (position, gpu) in (0..).zip(gpus) {
             if self.only.is_empty() || self.only.contains(&position) {
                 let number =
                     self.numbers.claim(&gpu.uuid.unwrap_or_else(|| format!("nvidia-smi {position}")), position);
                 let is_watched = gpu.reading.pids.iter().any(|pid| watched.contains(pid));
                 gpu.reading.publish(number, is_watched, &mut |_, _| true, out);
-                reasons.extend(gpu.trouble.map(|trouble| format!("GPU {number}: {}", trouble.words())));
+                // Lost GPUs come first.
+                let at = if gpu.trouble == Some(SmiTrouble::Lost) { lost } else { reasons.len() };
+                lost += usize::from(gpu.trouble == Some(SmiTrouble::Lost));
+                if let Some(trouble) = gpu.trouble {
+                    reasons.insert(at, format!("GPU {number}: {}", trouble.words()));
+                }
                 if let Some(place) = gpu.place.filter(|_| self.kernel_log.is_open()) {
                     self.xids.entry(place).or_default().0 = number;
                 }
             }
         }
         reasons.extend(self.kernel_log.say_denied());
-        let more = reasons.len().saturating_sub(MAX_REASONS);
-        reasons.truncate(MAX_REASONS);
+        let most = lost.clamp(MAX_REASONS.0, MAX_REASONS.1);
+        let more = reasons.len().saturating_sub(most);
+        reasons.truncate(most);
         if more > 0 {
             reasons.push(format!("and {more} more"));
         }
@@ -565,6 +572,31 @@ mod tests {
              GPU-b, [N/A], [N/A], [N/A], 41 C\n",
         ),
     ];
+
+    #[cfg(unix)]
+    #[test]
+    fn each_of_many_lost_gpus_is_named_before_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvidia-smi");
+        let gpu = |n: u32, trouble: &str| {
+            format!(
+                "<gpu id=\"00000000:0{n}:00.0\"><uuid>GPU-{n}</uuid><fan_speed>{trouble}</fan_speed>\
+                 <temperature><gpu_temp>41 C</gpu_temp></temperature></gpu>"
+            )
+        };
+        let lost = (1..7).map(|n| gpu(n, "GPU is lost")).collect::<String>();
+        let text = format!("<nvidia_smi_log>{}{lost}</nvidia_smi_log>", gpu(0, "ERR!"));
+        std::fs::write(&path, format!("#!/bin/sh\necho '{text}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut out = Out::default();
+        out.begin(Duration::from_secs(1));
+        let error = tool(path, KernelLog::default()).collect(&mut out).unwrap_err();
+        for n in 1..7 {
+            assert!(error.reason.contains(&format!("GPU {n}: nvidia-smi reports the GPU as lost")), "{}", error.reason);
+        }
+        assert!(error.reason.ends_with("and 1 more"), "{}", error.reason);
+    }
 
     #[cfg(unix)]
     #[test]

@@ -390,6 +390,19 @@ fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index(
 }
 
 #[test]
+fn each_of_many_lost_gpus_is_named() {
+    let mut bench = Bench::new(&all(8));
+    bench.tick();
+    let faults: Vec<Value> = (1..8).map(|gpu| json!({"gpu": format!("GPU-{gpu}"), "code": 15})).collect();
+    bench.change(&with(all(8), "faults", json!(faults)));
+    bench.tick();
+    assert_eq!(indices(&bench.tick()), [0]);
+    for gpu in 1..8 {
+        assert!(bench.reason().contains(&format!("GPU {gpu} is lost")), "{}", bench.reason());
+    }
+}
+
+#[test]
 fn a_lost_gpu_costs_the_others_nothing_and_the_library_is_started_anew_once_it_is_back() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("lost"), "GPU-3, [GPU is lost]\n").expect("a file");
