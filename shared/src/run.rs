@@ -479,12 +479,12 @@ pub struct How {
     pub failure: Option<FailureClass>,
 }
 
-/// The kernel killed processes because memory was short.
+/// Processes were killed because memory was short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryKill {
     /// Number of killed processes.
     pub kills: u64,
-    /// The limit of the full cgroup, bytes; None if it was the whole machine.
+    /// The limit of the full cgroup, bytes; None if it was the whole machine, or a daemon that kills before the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Maximum memory of the cgroup, bytes.
@@ -682,7 +682,13 @@ impl MemoryKill {
         let of = match (self.limit, self.peak) {
             (Some(limit), Some(peak)) => format!(" at {} of {}", size(peak.min(limit)), size(limit)),
             (Some(limit), None) => format!(" at its limit of {}", size(limit)),
-            (None, _) => ", because this machine was out of memory".into(),
+            // The kernel did it, or a daemon such as systemd-oomd.
+            (None, _) if self.kills == 1 => {
+                return "a process was killed, because this machine was out of memory".into();
+            }
+            (None, _) => {
+                return format!("{} processes were killed, because this machine was out of memory", self.kills);
+            }
         };
         match self.kills {
             1 => format!("the kernel killed a process{of}"),

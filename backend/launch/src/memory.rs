@@ -1,4 +1,4 @@
-//! Processes that the kernel killed because memory was short: counters of our cgroups and of the machine.
+//! Processes that were killed because memory was short: counters of our cgroups and of the machine.
 //!
 //! Sources below `/sys/fs/cgroup`, at the paths of `/proc/PID/cgroup`:
 //! - version 2: `memory.events` and `memory.events.local` (`oom_kill`), `memory.max`, `memory.peak` and `cgroup.procs`;
@@ -6,6 +6,9 @@
 //!
 //! Other sources: `oom_kill` of `/proc/vmstat`, and the killed processes in `/dev/kmsg`. The files stay open, because a
 //! scheduler removes the cgroup together with the job.
+//!
+//! Daemons such as systemd-oomd kill before the kernel has to, and the kernel does not count that. They kill all processes
+//! of a cgroup, and raise its extended attribute `user.oomd_ooms` before that.
 //!
 //! A counter records that a process was killed, but not which one. It counts if it rose in the seconds before an end
 //! and the kernel's log names that process. Without a readable log it counts only while no other job was in the cgroup.
@@ -33,33 +36,58 @@ const MAX_DEPTH: usize = 64;
 const MAX_MESSAGES: usize = 100_000;
 const MAX_MESSAGE_BYTES: usize = 8 << 10;
 
+/// Extended attribute of a cgroup: how often a daemon killed its processes. Its maximum length, and the maximum number of
+/// cgroups whose attribute is read: a daemon kills the innermost one, or one above it that is killed as a whole.
+const OOMD: &str = "user.oomd_ooms";
+const MAX_ATTRIBUTE_BYTES: usize = 32;
+const MAX_MARKED: usize = 3;
+
 /// Inode of the PID namespace whose numbers the kernel's log uses.
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// A counter with its values at the last two polls, oldest first.
 struct Counter {
     file: File,
+    read: fn(&File) -> Option<u64>,
     before: [u64; 2],
 }
 
 impl Counter {
     fn open(path: &Path) -> Option<Counter> {
         let file = File::open(path).ok()?;
-        let kills = counter(&text(&file)?, "oom_kill")?;
-        Some(Counter { file, before: [kills; 2] })
+        let read = |file: &File| counter(&text(file)?, "oom_kill");
+        let kills = read(&file)?;
+        Some(Counter { file, read, before: [kills; 2] })
+    }
+
+    /// The kills by a daemon in a cgroup. It has no such attribute before the first one.
+    fn of_daemon(folder: &Path) -> Option<Counter> {
+        let file = File::open(folder).ok()?;
+        let read = |file: &File| {
+            let mut value = [0; MAX_ATTRIBUTE_BYTES];
+            let length = rustix::fs::fgetxattr(file, OOMD, &mut value).ok()?;
+            kills_in(value.get(..length)?)
+        };
+        let kills = read(&file).unwrap_or_default();
+        Some(Counter { file, read, before: [kills; 2] })
     }
 
     fn poll(&mut self) {
         // A removed cgroup returns no value; the last one is kept.
-        let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
+        let now = (self.read)(&self.file);
         self.before = [self.before[1], now.unwrap_or(self.before[1])];
     }
 
     /// Rise since the poll before the last; None if it did not rise.
     fn risen(&self) -> Option<u64> {
-        let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
+        let now = (self.read)(&self.file);
         now.unwrap_or(self.before[1]).checked_sub(self.before[0]).filter(|kills| *kills > 0)
     }
+}
+
+/// The number in the value of an attribute.
+fn kills_in(value: &[u8]) -> Option<u64> {
+    std::str::from_utf8(value).ok()?.trim_end_matches('\0').trim().parse().ok()
 }
 
 /// One cgroup with a limit.
@@ -76,6 +104,8 @@ pub struct Watched {
     /// whichever limit was reached.
     own: Option<Counter>,
     machine: Option<Counter>,
+    /// Kills by a daemon, innermost cgroup first.
+    daemons: Vec<Counter>,
     /// The processes of the innermost cgroup.
     members: Option<File>,
     /// The root process of the job, then its ancestors.
@@ -139,10 +169,14 @@ impl Watched {
         let own = own.into_iter().find_map(|events| Counter::open(&events));
         let groups = folders.iter().filter_map(|(folder, names)| Group::open(folder, names)).collect();
         let members = folders.first().and_then(|(folder, _)| File::open(folder.join("cgroup.procs")).ok());
+        // Only version 2 has attributes that others may read. Nobody kills the root cgroup.
+        let of_v2 = folders.iter().filter(|(folder, names)| names.events == V2.events && folder != root);
+        let daemons = of_v2.take(MAX_MARKED).filter_map(|(folder, _)| Counter::of_daemon(folder)).collect();
         Watched {
             groups,
             own,
             machine: Counter::open(vmstat),
+            daemons,
             members,
             above: Vec::new(),
             is_shared: is_hidden,
@@ -162,7 +196,7 @@ impl Watched {
     fn look_now(&mut self) {
         self.looked = Instant::now();
         let groups = self.groups.iter_mut().map(|group| &mut group.events);
-        groups.chain(&mut self.own).chain(&mut self.machine).for_each(Counter::poll);
+        groups.chain(&mut self.own).chain(&mut self.machine).chain(&mut self.daemons).for_each(Counter::poll);
         self.look_at_members();
     }
 
@@ -185,6 +219,10 @@ impl Watched {
     /// `victim` is the process that ended by SIGKILL, if there was one.
     pub fn killed(&mut self, victim: Option<u32>) -> Option<MemoryKill> {
         self.look_at_members();
+        // A daemon kills all processes of a cgroup, so this job's, too.
+        if let Some(kills) = self.daemons.iter().find_map(Counter::risen) {
+            return Some(MemoryKill { kills, limit: None, peak: None });
+        }
         let of_group = |group: &Group| {
             let kills = group.events.risen()?;
             let peak = group.peak.as_ref().and_then(text).and_then(|text| text.trim().parse().ok());
@@ -327,6 +365,29 @@ mod tests {
         write(root, "slurm/job/memory.events", "oom_kill 4\n");
         write(root, "slurm/memory.events", "oom 1\noom_kill 5\n");
         assert_eq!(watched.killed(None), None);
+    }
+
+    #[test]
+    fn a_daemon_that_kills_before_the_kernel_marks_the_cgroup() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        write(root, "app.scope/memory.max", "max\n");
+        write(root, "app.scope/memory.events", "oom_kill 0\n");
+        write(root, "vmstat", "oom_kill 7\n");
+        let mut watched = Watched::new("0::/app.scope\n", root, &root.join("vmstat"));
+        assert_eq!(watched.daemons.len(), 1, "of each cgroup below the root");
+        assert_eq!(watched.killed(Some(7)), None, "there is no attribute yet");
+        // A file in the place of the attribute, which few file systems have.
+        write(root, "mark", "1");
+        let read = |file: &File| kills_in(text(file)?.as_bytes());
+        watched.daemons[0] = Counter { file: File::open(root.join("mark")).expect("a file"), read, before: [1; 2] };
+        assert_eq!(watched.killed(Some(7)), None, "it was another job in this cgroup");
+        write(root, "mark", "2");
+        let kill = MemoryKill { kills: 1, limit: None, peak: None };
+        assert_eq!(watched.killed(Some(7)), Some(kill));
+        (0..2).for_each(|_| watched.look_now());
+        assert_eq!(watched.killed(Some(7)), None, "long ago");
+        assert_eq!([&b"3"[..], b"12\0", b"", b"x"].map(kills_in), [Some(3), Some(12), None, None]);
     }
 
     #[test]

@@ -589,9 +589,9 @@ impl Tracker {
             && let Some(start) = begun.start.filter(|_| begun.namespace == launch::process::namespace())
         {
             let live = self.live.clone();
-            // A launcher of ours reports this for its process.
-            let is_ours = told.is_zero() && self.awaited.len() < MAX_MEMORIES;
-            let memory = is_ours.then(|| Watched::of_process(begun.pid, &self.tree));
+            // A launcher of ours reports this for its process, unless it is killed together with that.
+            let has_room = self.awaited.len() < MAX_MEMORIES;
+            let memory = has_room.then(|| Watched::of_process(begun.pid, &self.tree));
             let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
             let was_there = process.is_some();
             let ended = key.clone();
