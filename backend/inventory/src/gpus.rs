@@ -97,6 +97,11 @@ impl GpuNumbers {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether the name or the PCI address of a GPU is known.
+    pub fn is_described(&self, identity: &str) -> bool {
+        self.about.lock().get(identity).is_some_and(|about| about.name.is_some() || about.pci.is_some())
+    }
+
     /// Sets the driver version of the GPUs.
     pub fn driven_by(&self, version: String) {
         *self.driver.lock() = Some(version);
@@ -199,6 +204,8 @@ mod tests {
         let numbers = GpuNumbers::default();
         numbers.describe("GPU-1", Some("H200".into()), Some("0000:1A:00.0".into()));
         numbers.describe("GPU-1", None, None);
+        numbers.describe("GPU-2", None, None);
+        assert_eq!(["GPU-1", "GPU-2", "GPU-3"].map(|gpu| numbers.is_described(gpu)), [true, false, false]);
         numbers.describe("GPU-9", Some("never seen".into()), None);
         numbers.claim("0000:03:00.0", 1);
         numbers.claim("GPU-1", 0);

@@ -22,14 +22,27 @@ pub(super) struct Survey {
     pub found: Option<Vec<FoundDevice>>,
 }
 
-/// Reads the number of GPUs. Reads their identities if that number has changed, or if `full` is set.
+/// Reads the number of GPUs. Reads their identities if that number has changed, or if `full` is set, and describes those
+/// that are new.
 ///
 /// # Errors
 /// The library reports no count.
-pub(super) fn survey(library: &Library, before: Option<u32>, full: bool) -> Result<Survey, NvmlError> {
+pub(super) fn survey(
+    library: &Library,
+    before: Option<u32>,
+    full: bool,
+    numbers: &GpuNumbers,
+) -> Result<Survey, NvmlError> {
     let count = library.nvml().device_count()?;
     let look = |index| {
         let gpu = library.handle(index).and_then(|handle| Ok((handle, library.device(handle).uuid()?)));
+        if let Ok((handle, uuid)) = &gpu
+            && !numbers.is_described(uuid)
+        {
+            let device = library.device(*handle);
+            let pci = device.pci_info().ok().map(|pci| pci.bus_id).filter(|id| !id.is_empty());
+            numbers.describe(uuid, device.name().ok(), pci);
+        }
         FoundDevice { index, gpu: gpu.map_err(|error| (failure(&error), error.to_string())) }
     };
     let found = (full || before != Some(count)).then(|| (0..count).map(look).collect());

@@ -183,11 +183,12 @@ impl Nvidia {
                 SURVEY_INTERVALS.0
             };
             let full = at.saturating_sub(self.looked) >= every || !self.fleet.strangers.is_empty();
-            let (library, count) = (library.clone(), self.fleet.count);
+            let (library, count, numbers) = (library.clone(), self.fleet.count, self.fleet.numbers.clone());
             self.looked = if full { at } else { self.looked };
             self.busy = true;
-            let look = move || Done::Surveyed(survey(&library, count, full).map_err(|error| error.to_string()));
-            self.pool.submit(LIBRARY, look);
+            self.pool.submit(LIBRARY, move || {
+                Done::Surveyed(survey(&library, count, full, &numbers).map_err(|error| error.to_string()))
+            });
         }
         for (position, seat) in self.fleet.seats.iter_mut().enumerate() {
             if let StateOwner::Idle(_) = seat.state
@@ -330,9 +331,9 @@ impl Nvidia {
         self.restarted = at;
         self.listener = None;
         self.fleet.forget_handles();
-        let (old, path) = (self.library.take(), self.path.clone());
+        let (old, path, numbers) = (self.library.take(), self.path.clone(), self.fleet.numbers.clone());
         self.busy = true;
-        self.pool.submit_behind(LIBRARY, move || Done::Started(open::start_anew(old, &path)));
+        self.pool.submit_behind(LIBRARY, move || Done::Started(open::start_anew(old, &path, &numbers)));
     }
 
     fn started(&mut self, library: Arc<Library>, survey: Survey, at: Duration) {

@@ -59,7 +59,7 @@ pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog)
         Err(error) => return Err(open_error(&path, &error)),
     };
     let tried = vec![Path::new(&path).display().to_string()];
-    let survey = survey(&library, None, true).map_err(|error| open_error(&path, &error))?;
+    let survey = survey(&library, None, true, &options.gpu_numbers).map_err(|error| open_error(&path, &error))?;
     if survey.count == 0 {
         let remedy = "check with nvidia-smi that the GPU is passed to this machine or container";
         return Err(OpenError::absent(tried, "the driver runs but reports no GPU", remedy));
@@ -157,7 +157,11 @@ fn neither(options: &Options, roots: &Roots, library: OpenError) -> OpenError {
 }
 
 /// Closes the library if no call is running in it, and starts it again.
-pub(super) fn start_anew(old: Option<Arc<Library>>, path: &OsStr) -> Result<(Arc<Library>, Survey), String> {
+pub(super) fn start_anew(
+    old: Option<Arc<Library>>,
+    path: &OsStr,
+    numbers: &GpuNumbers,
+) -> Result<(Arc<Library>, Survey), String> {
     if let Some(old) = old {
         let end = Instant::now() + CLOSE_TIMEOUT;
         while Arc::strong_count(&old) > 1 && Instant::now() < end {
@@ -171,7 +175,7 @@ pub(super) fn start_anew(old: Option<Arc<Library>>, path: &OsStr) -> Result<(Arc
         format!("{}; {}; tried again every {} s", error.reason, error.remedy, RESTART_INTERVAL.as_secs())
     };
     let library = Library::start(path).map_err(says)?;
-    let survey = survey(&library, None, true).map_err(says)?;
+    let survey = survey(&library, None, true, numbers).map_err(says)?;
     Ok((Arc::new(library), survey))
 }
 

@@ -850,6 +850,27 @@ fn errors_of_which_no_event_comes_are_those_of_the_kernels_log() {
 }
 
 #[test]
+fn a_gpu_that_comes_later_has_its_name_and_its_errors_of_the_log() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let kmsg = dir.path().join("kmsg");
+    std::fs::write(&kmsg, "").expect("a file");
+    // No GPU has events.
+    let deaf = |scenario: Value| with(scenario, "faults", json!([{"call": "nvmlDeviceRegisterEvents", "code": 3}]));
+    let options = Options::default();
+    let numbers = options.gpu_numbers.clone();
+    let first = deaf(machine(&[placed()["gpus"][0].clone()]));
+    let mut bench = Bench::with_log(Fake::new(&first.to_string()), options, KernelLog::open(dir.path()));
+    bench.tick();
+    assert!(numbers.is_described("GPU-0") && !numbers.is_described("GPU-1"));
+    bench.change(&deaf(placed()));
+    bench.until(|present| present.get("gpu.1.xidErrors") == Some(&0.0));
+    assert_eq!(numbers.pci("GPU-1").as_deref(), Some("0000:c1:00.0"));
+    let line = "3,7,9000000,-;NVRM: Xid (PCI:0000:c1:00): 79, pid=1, GPU has fallen off the bus.\n";
+    std::fs::write(&kmsg, line).expect("a line");
+    assert_eq!(bench.tick().get("gpu.1.lastXid"), Some(&79.0));
+}
+
+#[test]
 fn a_kernels_log_that_may_not_be_read_is_said_once_where_it_is_missed() {
     let deaf = json!([{"gpu": "GPU-1", "call": "nvmlDeviceRegisterEvents", "code": 3}]);
     for (faults, said) in [(deaf, 1), (json!([]), 0)] {
