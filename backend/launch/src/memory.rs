@@ -64,7 +64,7 @@ impl Counter {
     fn of_daemon(folder: &Path) -> Option<Counter> {
         let file = File::open(folder).ok()?;
         let read = |file: &File| {
-            let mut value = [0; MAX_ATTRIBUTE_BYTES];
+            let mut value = [0_u8; MAX_ATTRIBUTE_BYTES];
             let length = rustix::fs::fgetxattr(file, OOMD, &mut value).ok()?;
             kills_in(value.get(..length)?)
         };
@@ -169,8 +169,8 @@ impl Watched {
         let own = own.into_iter().find_map(|events| Counter::open(&events));
         let groups = folders.iter().filter_map(|(folder, names)| Group::open(folder, names)).collect();
         let members = folders.first().and_then(|(folder, _)| File::open(folder.join("cgroup.procs")).ok());
-        // Only version 2 has attributes that others may read. Nobody kills the root cgroup.
-        let of_v2 = folders.iter().filter(|(folder, names)| names.events == V2.events && folder != root);
+        // Only version 2 has attributes that others may read.
+        let of_v2 = folders.iter().filter(|(_, names)| names.events == V2.events);
         let daemons = of_v2.take(MAX_MARKED).filter_map(|(folder, _)| Counter::of_daemon(folder)).collect();
         Watched {
             groups,
@@ -375,7 +375,8 @@ mod tests {
         write(root, "app.scope/memory.events", "oom_kill 0\n");
         write(root, "vmstat", "oom_kill 7\n");
         let mut watched = Watched::new("0::/app.scope\n", root, &root.join("vmstat"));
-        assert_eq!(watched.daemons.len(), 1, "of each cgroup below the root");
+        // A container sees its own cgroup as the root.
+        assert_eq!(watched.daemons.len(), 2, "of each cgroup");
         assert_eq!(watched.killed(Some(7)), None, "there is no attribute yet");
         // A file in the place of the attribute, which few file systems have.
         write(root, "mark", "1");
