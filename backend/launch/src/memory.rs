@@ -214,6 +214,11 @@ impl Watched {
         self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some());
     }
 
+    /// Whether a daemon has killed all processes of the job's cgroup.
+    pub fn is_killed_as_whole(&self) -> bool {
+        self.daemons.iter().any(|daemon| daemon.risen().is_some())
+    }
+
     /// The latest kill, first of the innermost cgroup with a limit. None if there was none, or if another job may have
     /// been its target.
     /// `victim` is the process that ended by SIGKILL, if there was one.
@@ -385,9 +390,9 @@ mod tests {
         assert_eq!(watched.killed(Some(7)), None, "it was another job in this cgroup");
         write(root, "mark", "2");
         let kill = MemoryKill { kills: 1, limit: None, peak: None };
-        assert_eq!(watched.killed(Some(7)), Some(kill));
+        assert_eq!((watched.is_killed_as_whole(), watched.killed(Some(7))), (true, Some(kill)));
         (0..2).for_each(|_| watched.look_now());
-        assert_eq!(watched.killed(Some(7)), None, "long ago");
+        assert_eq!((watched.is_killed_as_whole(), watched.killed(Some(7))), (false, None), "long ago");
         assert_eq!([&b"3"[..], b"12\0", b"", b"x"].map(kills_in), [Some(3), Some(12), None, None]);
     }
 

@@ -603,11 +603,10 @@ impl Tracker {
                             memory.iter_mut().for_each(Watched::poll);
                         }
                         // The scheduler removes the cgroup soon.
+                        let as_whole = memory.as_ref().is_some_and(Watched::is_killed_as_whole);
                         let memory = memory.and_then(|mut memory| memory.killed(Some(begun.pid)));
                         let t = live.clock.wall();
-                        let how = process.how().await;
-                        let killed = how.signal.as_deref() == Some("SIGKILL");
-                        (t, How { memory: memory.filter(|_| killed), ..how })
+                        (t, with_memory(process.how().await, memory, as_whole))
                     }
                     None => (live.clock.wall(), How::default()), // It has ended already.
                 };
@@ -637,9 +636,39 @@ impl Tracker {
     }
 }
 
+/// The end of a process with the kill for memory that it may have been. `as_whole`: a daemon has killed its cgroup.
+#[cfg(target_os = "linux")]
+fn with_memory(how: How, memory: Option<shared::run::MemoryKill>, as_whole: bool) -> How {
+    const KILL: &str = "SIGKILL";
+    // Kernels before 6.15 keep the status of a process from all but its parent.
+    let is_unknown = how.signal.is_none() && how.exit.is_none();
+    let signal = if is_unknown && as_whole { Some(KILL.to_string()) } else { how.signal.clone() };
+    let is_killed = signal.as_deref() == Some(KILL);
+    How { signal, memory: memory.filter(|_| is_killed), ..how }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_kill_of_a_whole_cgroup_is_known_where_the_kernel_keeps_the_status() {
+        let kill = || Some(shared::run::MemoryKill { kills: 1, limit: None, peak: None });
+        let signal = |name: &str| How { signal: Some(name.into()), ..How::default() };
+        for (how, as_whole, state) in [
+            (signal("SIGKILL"), false, RunState::OutOfMemory),
+            (How::default(), true, RunState::OutOfMemory),
+            (How::default(), false, RunState::Ended),
+            (signal("SIGSEGV"), true, RunState::Crashed),
+            (How { exit: Some(1), ..How::default() }, true, RunState::Failed),
+        ] {
+            let how = with_memory(how, kill(), as_whole);
+            assert_eq!(how.state(), state);
+            assert_eq!(how.memory.is_some(), state == RunState::OutOfMemory);
+        }
+        assert_eq!(with_memory(signal("SIGKILL"), None, false).sentence(), "crashed (SIGKILL)");
+    }
 
     #[test]
     fn a_number_of_a_launcher_stays_and_its_gpus_are_those_that_it_holds() {
