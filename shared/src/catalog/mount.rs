@@ -52,7 +52,7 @@ pub static SLOTS: MetricDef = MetricDef::gauge("mount.{path}.slots", Unit::Count
     .title("NFS slots by mount")
     .on("mount.slots", "{path} all")
     .draw(Draw::Limit)
-    .help("Highest number of slots that the connections of the mount had so far; the kernel adds some as needed. NFS: max_slots of the transports in /proc/self/mountstats.");
+    .help("Highest number of slots that the connections of the mount had so far; the kernel adds some as needed. NFS: max_slots of the transports in /proc/self/mountstats; RDMA does not tell it.");
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&OPERATIONS, &READ, &WRITTEN, &RTT, &WAITING, &RETRANSMITS, &SLOTS_USED, &SLOTS];

@@ -62,6 +62,27 @@ pub fn nfs_mounts_are_read_by_the_kernels_counts() {
 }
 
 #[test]
+fn slots_in_use_of_nfs_over_rdma_are_read() {
+    let machine = Machine::new();
+    let stats = |sends: u64, in_use: u64| {
+        format!(
+            "device 10.0.0.1:/fast mounted on /fast with fstype nfs4 statvers=1.1\n\
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
+\txprt:\trdma 0 0 1 0 3 {sends} {sends} 0 {in_use} 7 11 12 13 14 15 16 17 18 19 20 21\n\
+\tper-op statistics\n\
+\t        READ: {sends} {sends} 0 100 200 7 50 60 0\n"
+        )
+    };
+    machine.write("proc/self/mountstats", stats(100, 300));
+    let mut mounts = machine.open("mount");
+    mounts.next();
+    machine.write("proc/self/mountstats", stats(200, 900));
+    let next = mounts.next();
+    assert_eq!(value(&next, "mount./fast.slotsUsed"), Some(6.0));
+    assert_eq!(value(&next, "mount./fast.slots"), None, "the number there is another one");
+}
+
+#[test]
 pub fn lustre_mounts_are_read_by_the_clients_counts() {
     // Newer clients write the plural.
     for unit in ["usec", "usecs"] {

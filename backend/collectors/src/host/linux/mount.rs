@@ -46,8 +46,8 @@ struct Counts {
     /// Time for which requests other than writes were queued or under way, ms.
     waited: f64,
     retransmits: Option<u64>,
-    /// Sends, sum of the slots in use at each, and the highest number of slots.
-    slots: Option<(u64, u64, u64)>,
+    /// Sends, sum of the slots in use at each, and the highest number of slots; RDMA does not tell that.
+    slots: Option<(u64, u64, Option<u64>)>,
 }
 
 struct Mounts {
@@ -88,7 +88,7 @@ impl Counts {
         out.put_some(&rows::READ, mount, whole(self.read));
         out.put_some(&rows::WRITTEN, mount, whole(self.written));
         out.put_some(&rows::RETRANSMITS, mount, whole(self.retransmits));
-        out.put_some(&rows::SLOTS, mount, self.slots.map(|(.., most)| most as f64));
+        out.put_some(&rows::SLOTS, mount, whole(self.slots.and_then(|(.., most)| most)));
     }
 
     /// Puts means of the time since the counts before. A mount that was mounted anew has none.
@@ -162,16 +162,21 @@ impl Counts {
         }
     }
 
-    /// Adds a connection: `tcp` or `rdma` with its numbers, of which version 1.1 has the slots.
+    /// Adds a connection: `tcp` or `rdma` with its numbers. `tcp` of version 1.1 has the number of slots, where `rdma` has
+    /// other ones.
     fn transport(&mut self, rest: &[u8]) {
         let mut words = fields(rest);
-        if words.next() != Some(b"tcp") {
-            return;
-        }
+        let has_most = match words.next() {
+            Some(b"tcp") => true,
+            Some(b"rdma") => false,
+            _ => return,
+        };
         let numbers: Vec<u64> = words.map_while(number).collect();
-        let (Some(sends), Some(used), Some(most)) = (numbers.get(5), numbers.get(8), numbers.get(10)) else { return };
-        let (all_sends, all_used, all_most) = self.slots.unwrap_or_default();
-        self.slots = Some((all_sends + sends, all_used + used, all_most + most));
+        let (Some(sends), Some(used)) = (numbers.get(5), numbers.get(8)) else { return };
+        let most = numbers.get(10).filter(|_| has_most);
+        let (all_sends, all_used, all_most) = self.slots.unwrap_or((0, 0, Some(0)));
+        let all_most = all_most.zip(most).map(|(all, most)| all + most);
+        self.slots = Some((all_sends + sends, all_used + used, all_most));
     }
 }
 
