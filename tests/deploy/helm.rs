@@ -27,7 +27,8 @@ struct Template {
 
 const IMAGE: (&str, &str) = (
     "image: watchglass\n",
-    "image: {{ printf \"%s:%s\" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}\n",
+    // Without a verb of printf: a tag of digits alone is a number in `--set image.tag=20260501`.
+    "image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}\n",
 );
 const TLS: (&str, &str) = ("secretName: watchglass-tls\n", "secretName: {{ .Values.hub.tlsSecret }}\n");
 const HUB_CPU: (&str, &str) = ("cpu: 200m\n", "cpu: {{ .Values.hub.cpu }}\n");
@@ -257,7 +258,7 @@ fn with_helm_the_chart_makes_what_kustomize_makes() {
     compare("hub", &rendered(&json!({})));
     compare("cluster", &rendered(&json!({ "cluster": { "enabled": true } })));
     let own = rendered(&json!({
-        "image": { "repository": "r.example.org/w", "tag": "9" },
+        "image": { "repository": "r.example.org/w", "tag": 9 },
         "agent": { "runtimeClassName": "nvidia", "memory": "1Gi" },
         "hub": { "storage": "90Gi", "config": "public_url = \"https://w.{{ .Release.Namespace }}.example.org/\"\n" },
     }));
@@ -273,6 +274,14 @@ fn with_helm_the_chart_makes_what_kustomize_makes() {
     assert_eq!(hub["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"], "90Gi");
     let config = &own["\"ConfigMap\" \"watchglass-hub\""]["data"]["hub.toml"];
     assert_eq!(config, &format!("public_url = \"https://w.{NAMESPACE}.example.org/\""));
+}
+
+#[test]
+fn a_value_that_is_a_number_is_written_as_a_text_is() {
+    // Go's `%s` writes a number as `%!s(int64=20260501)`.
+    for (path, text) in files() {
+        assert!(!text.contains("printf"), "{path}: a value may be a number, which %s does not write");
+    }
 }
 
 #[test]
