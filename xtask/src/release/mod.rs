@@ -6,7 +6,7 @@ mod recipes;
 use crate::Failure;
 use crate::deny;
 use crate::dist;
-use crate::exec::cmd;
+use crate::exec::{cmd, find};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use recipes::{Archive, Published};
@@ -41,8 +41,8 @@ fn asked(args: &[String]) -> Result<Asked, Failure> {
             "--only-this-machine" => asked.only_this_machine = true,
             "--built" => asked.built = true,
             "--forge" => asked.forge = Some(value()?.trim_end_matches('/').to_owned()),
-            "--minisign-key" => asked.minisign = Some(value()?.into()),
-            "--cosign-key" => asked.cosign = Some(value()?.into()),
+            "--minisign-key" => asked.minisign = Some(key_file(value()?)),
+            "--cosign-key" => asked.cosign = Some(key_file(value()?)),
             version if is_version(version) && asked.version.is_empty() => asked.version = version.to_owned(),
             _ => return Err(Failure::usage(format!("unexpected `{arg}`: {USAGE}"))),
         }
@@ -51,6 +51,11 @@ fn asked(args: &[String]) -> Result<Asked, Failure> {
         true => Err(Failure::usage(format!("a version is missing, as 1.2.3: {USAGE}"))),
         false => Ok(asked),
     }
+}
+
+/// The path of a key. It is absolute, because the program that signs runs in `dist/`.
+fn key_file(text: &str) -> PathBuf {
+    std::path::absolute(text).unwrap_or_else(|_| text.into())
 }
 
 /// Whether a text is a version without a suffix.
@@ -79,6 +84,8 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
         notes = checked(&asked.version)?;
         Ok(Done::Now(format!("clean, with notes for {}", asked.version)))
     })?;
+    // Before the build, which takes most of an hour.
+    steps.step("keys", || keys(asked))?;
     deny::check(steps);
     if steps.has_failed() {
         return Err("crates are not as deny.toml allows: see above".to_owned());
@@ -92,6 +99,7 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
         let targets = TARGETS.into_iter().filter(|target| !asked.only_this_machine || *target == here);
         build(steps, &targets.collect::<Vec<_>>(), &out)?;
     }
+    steps.step("files", || fit(&asked.version, &files(&out)?))?;
     let forge = asked.forge.clone().or_else(origin);
     steps.step("recipes", || match &forge {
         None => Ok(Done::Without("the address of the project is unknown; add --forge URL".to_owned())),
@@ -108,6 +116,44 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
     steps.step("signatures", || sign(asked, &out))?;
     steps.step("tag", || tag(&asked.version, &out.join(NOTES)))?;
     Ok(forge)
+}
+
+/// Checks that each key is there, and the program that signs with it.
+fn keys(asked: &Asked) -> Result<Done, String> {
+    let mut found = Vec::new();
+    for (program, key) in [("minisign", &asked.minisign), ("cosign", &asked.cosign)] {
+        let Some(key) = key else { continue };
+        if !key.is_file() {
+            return Err(format!("there is no key {}; correct --{program}-key", key.display()));
+        }
+        if find(program).is_none() {
+            return Err(format!("{program} is missing; install it, or leave out --{program}-key"));
+        }
+        found.push(program);
+    }
+    Ok(match found.is_empty() {
+        true => Done::Without("no key was given, so nothing will be signed".to_owned()),
+        false => Done::Now(format!("for {}", found.join(" and "))),
+    })
+}
+
+/// Checks that the files of a release are all of this version, and that the main ones are there: `dist/` may have those
+/// of an older build.
+fn fit(version: &str, names: &[String]) -> Result<Done, String> {
+    let is_of_it = |name: &str| {
+        let marks = [format!("-{version}-"), format!("_{version}-"), format!("-{version}.")];
+        marks.iter().any(|mark| name.contains(mark)) && !name.contains("-dev")
+    };
+    let other = names.iter().find(|name| name.starts_with("watchglass") && !is_of_it(name));
+    if let Some(other) = other {
+        return Err(format!("dist/{other} is not of version {version}; leave --built out"));
+    }
+    for ending in [".whl", ".tar.gz", ".cdx.json"] {
+        if !names.iter().any(|name| name.ends_with(ending)) {
+            return Err(format!("dist/ has no file *{ending}; leave --built out"));
+        }
+    }
+    Ok(Done::Now(format!("{} of version {version}", names.len())))
 }
 
 fn git(args: &[&str]) -> Result<String, String> {
@@ -178,7 +224,9 @@ fn gather(from: &Path, out: &Path, arch: &str) -> Result<(), String> {
         let (path, mut to) = (from.join(&name), out.join(&name));
         let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
         if to.exists() && std::fs::read(&to).map_err(|e| failed(&to, e))? != bytes {
-            let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
+            // Programs know an SBOM by its two endings.
+            let sbom = name.strip_suffix(".cdx.json").map(|stem| (stem, "cdx.json"));
+            let (stem, ending) = sbom.or_else(|| name.rsplit_once('.')).unwrap_or((&name, ""));
             to = out.join(format!("{stem}-{arch}.{ending}"));
         }
         std::fs::write(&to, bytes).map_err(|e| failed(&to, e))?;
@@ -214,9 +262,11 @@ fn archives(version: &str, out: &Path) -> Result<Vec<Archive>, String> {
     }
 }
 
-/// Writes the checksums of all files, without signatures.
+/// Writes the checksums of all files, without signatures. Those of an earlier list are removed: they would be published
+/// beside a list that they do not sign.
 fn sums(out: &Path) -> Result<Done, String> {
-    let names: Vec<String> = files(out)?.into_iter().filter(|name| !name.starts_with(SUMS)).collect();
+    let (old, names): (Vec<String>, Vec<String>) = files(out)?.into_iter().partition(|name| name.starts_with(SUMS));
+    old.iter().try_for_each(|name| paths::remove_file(&out.join(name)))?;
     let text = cmd("sha256sum").args(&names).dir(out).output()?;
     paths::write(&out.join(SUMS), &text)?;
     Ok(Done::Now(format!("{} files in {SUMS}", names.len())))
@@ -291,8 +341,11 @@ fn commands(version: &str, forge: Option<&str>, files: &[String]) -> String {
         text += &format!("  skopeo copy oci-archive:{image} docker://REGISTRY/watchglass:{version}-{arch}\n");
         images.push(format!("REGISTRY/watchglass:{version}-{arch}"));
     }
-    text += &format!("  podman manifest create watchglass:{version} {}\n", images.join(" "));
-    text += &format!("  podman manifest push watchglass:{version} docker://REGISTRY/watchglass:{version}\n");
+    // Without the tools for it there is no image.
+    if !images.is_empty() {
+        text += &format!("  podman manifest create watchglass:{version} {}\n", images.join(" "));
+        text += &format!("  podman manifest push watchglass:{version} docker://REGISTRY/watchglass:{version}\n");
+    }
     let files = all.collect::<Vec<_>>().join(" ");
     text += &format!("  gh release create v{version} --verify-tag --notes-file dist/{NOTES} {files}\n\n");
     match forge {

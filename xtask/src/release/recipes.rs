@@ -93,18 +93,21 @@ impl Published {
     /// A template with its values. The lines between `@EACH@` and `@END@` stand once for each archive.
     fn fill(&self, template: &str) -> Result<String, String> {
         let (mut text, mut block): (String, Option<String>) = (String::new(), None);
+        // Homebrew wants on_arm before on_intel.
+        let mut archives: Vec<&Archive> = self.archives.iter().collect();
+        archives.sort_by(|one, other| one.arch.cmp(&other.arch));
         for line in template.lines() {
             match (line, &mut block) {
                 ("@EACH@", None) => block = Some(String::new()),
                 ("@END@", Some(lines)) => {
-                    text.extend(self.archives.iter().map(|archive| self.fill_block(lines, archive)));
+                    text.extend(archives.iter().map(|archive| self.fill_block(lines, archive)));
                     block = None;
                 }
                 (line, Some(lines)) => *lines += &format!("{line}\n"),
                 (line, None) => text += &format!("{line}\n"),
             }
         }
-        let arches: Vec<String> = self.archives.iter().map(|archive| format!("'{}'", archive.arch)).collect();
+        let arches: Vec<String> = archives.iter().map(|archive| format!("'{}'", archive.arch)).collect();
         let text = text
             .replace("@SUMMARY@", SUMMARY)
             .replace("@GLIBC@", GLIBC)
@@ -158,6 +161,17 @@ mod tests {
         }
         let wrong = published(&["x86_64"]).fill("a\n@VERSON@\n").expect_err("a name that nobody fills");
         assert!(wrong.contains("@VERSON@"), "{wrong}");
+    }
+
+    #[test]
+    fn recipes_are_as_their_package_managers_want_them() {
+        let both = published(&["x86_64", "aarch64"]);
+        let [brew, _, _, aur] = RECIPES.map(|recipe| both.fill(recipe.template).expect(recipe.path));
+        // The order of FormulaAudit/ComponentsOrder, which `brew style` checks in a tap.
+        let at = |word: &str| brew.find(word).unwrap_or_else(|| panic!("no {word} in {brew}"));
+        assert!(at("depends_on") < at("on_arm do") && at("on_arm do") < at("on_intel do"), "{brew}");
+        // Two licenses in a list are both in force; either of them is one expression.
+        assert!(aur.contains("license=('MIT OR Apache-2.0')") && aur.contains("arch=('aarch64' 'x86_64')"), "{aur}");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Arguments, notes, gathered files, sums and commands of a release.
 
 use super::*;
-use crate::exec::find;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -18,7 +17,7 @@ fn a_version_is_three_numbers() {
     let all = asked(&words("1.2.3 --forge https://f.example.org/w/ --built --minisign-key k")).expect("all are known");
     let forge = Some("https://f.example.org/w".to_owned());
     let expected =
-        Asked { version: "1.2.3".into(), forge, built: true, minisign: Some("k".into()), ..Asked::default() };
+        Asked { version: "1.2.3".into(), forge, built: true, minisign: Some(key_file("k")), ..Asked::default() };
     assert_eq!(all, expected);
     for wrong in ["", "--built", "1.2.3 1.2.4", "1.2.3 --forge", "1.2.3 --publish"] {
         assert_eq!(asked(&words(wrong)).expect_err(wrong).status, 2);
@@ -67,8 +66,10 @@ fn files_of_two_processors_are_gathered_and_those_that_differ_get_its_name() {
     let (one, two, out) = (scratch("one"), scratch("two"), scratch("out"));
     for (folder, arch) in [(&one, "x86_64"), (&two, "aarch64")] {
         let archive = format!("watchglass-1.2.3-{arch}-unknown-linux-gnu.tar.gz");
-        let same = "watchglass-1.2.3.cdx.json";
-        for (name, text) in [(archive.as_str(), arch), ("THIRD-PARTY.md", arch), (same, "same"), (SUMS, "old")] {
+        let (same, sbom) = ("LICENSE", "watchglass-1.2.3.cdx.json");
+        for (name, text) in
+            [(archive.as_str(), arch), ("THIRD-PARTY.md", arch), (same, "same"), (sbom, arch), (SUMS, "old")]
+        {
             paths::write(&folder.join(name), text).expect("written");
         }
         gather(folder, &out, arch).expect("gathered");
@@ -79,14 +80,59 @@ fn files_of_two_processors_are_gathered_and_those_that_differ_get_its_name() {
     assert!(archives[1].sha256.len() == 64 && line.starts_with(&archives[1].sha256), "{line}");
     let names = files(&out).expect("a list");
     assert!(names.contains(&"THIRD-PARTY-aarch64.md".to_owned()) && !names.contains(&SUMS.to_owned()), "{names:?}");
-    assert_eq!(names.iter().filter(|name| name.contains("cdx")).count(), 1, "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.contains("LICENSE")).count(), 1, "{names:?}");
+    for sbom in ["watchglass-1.2.3.cdx.json", "watchglass-1.2.3-aarch64.cdx.json"] {
+        assert!(names.contains(&sbom.to_owned()), "{names:?}");
+    }
 
     sums(&out).expect("sums");
     cmd("sha256sum").args(["--check", "--strict", "--quiet", SUMS]).dir(&out).run().expect("they hold");
+    paths::write(&out.join("SHA256SUMS.minisig"), "of an earlier list").expect("written");
     sums(&out).expect("sums without themselves");
     assert!(!paths::read(&out.join(SUMS)).expect("a file").contains(SUMS));
+    assert!(!out.join("SHA256SUMS.minisig").exists(), "it does not sign this list");
     for folder in [one, two, out] {
         paths::remove(&folder).expect("removed");
+    }
+}
+
+#[test]
+fn files_of_another_version_are_no_release() {
+    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let whole = names(&[
+        "NOTES.md",
+        "SHA256SUMS",
+        "watchglass-1.2.3-amd64.oci.tar",
+        "watchglass-1.2.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        "watchglass-1.2.3-x86_64-unknown-linux-gnu.tar.gz",
+        "watchglass-1.2.3.cdx.json",
+        "watchglass_1.2.3-1_amd64.deb",
+    ]);
+    assert!(fit("1.2.3", &whole).is_ok());
+    assert!(fit("1.2.4", &whole).is_err() && fit("1.2.30", &whole).is_err() && fit("11.2.3", &whole).is_err());
+    for other in
+        ["watchglass-1.2.2-arm64.oci.tar", "watchglass-1.2.3-dev-amd64.oci.tar", "watchglass_1.2.30-1_amd64.deb"]
+    {
+        let mut mixed = whole.clone();
+        mixed.push(other.to_owned());
+        let error = fit("1.2.3", &mixed).expect_err(other);
+        assert!(error.contains(other) && error.contains("--built"), "{error}");
+    }
+    let error = fit("1.2.3", &whole[..3]).expect_err("no wheel");
+    assert!(error.contains("*.whl"), "{error}");
+}
+
+#[test]
+fn a_key_or_a_program_that_is_missing_is_told_before_the_build() {
+    assert!(key_file("keys/k").is_absolute(), "the program that signs runs in dist/");
+    assert!(matches!(keys(&Asked::default()), Ok(Done::Without(_))));
+    let missing = Asked { cosign: Some(key_file("no/such/key")), ..Asked::default() };
+    let error = keys(&missing).expect_err("there is no such key");
+    assert!(error.contains("no/such/key") && error.contains("--cosign-key"), "{error}");
+    if find("minisign").is_none() {
+        let asked = Asked { minisign: Some(paths::root().join("Cargo.toml")), ..Asked::default() };
+        let error = keys(&asked).expect_err("there is no such program");
+        assert!(error.contains("minisign is missing"), "{error}");
     }
 }
 
@@ -134,4 +180,5 @@ fn the_commands_name_every_file_and_publish_nothing_by_themselves() {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     assert!(commands("1.2.3", None, &files).contains("add --forge URL"));
+    assert!(!commands("1.2.3", None, &files[4..]).contains("podman"), "there is no image");
 }
