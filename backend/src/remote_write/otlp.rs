@@ -137,6 +137,14 @@ pub struct PartialSuccess {
     pub reason: String,
 }
 
+/// The body of an error, `google.rpc.Status`.
+#[derive(Clone, PartialEq, Message)]
+pub struct ErrorStatus {
+    /// The reason.
+    #[prost(string, tag = "2")]
+    pub reason: String,
+}
+
 /// A name of OpenTelemetry's conventions: our name, theirs, unit, whether it is a sum, our label with their attribute,
 /// and fixed attributes.
 type Convention = (
@@ -224,10 +232,17 @@ fn join(metric: &mut OtlpMetric, other: OtlpMetric) {
     }
 }
 
-/// Number of values that a response says were rejected.
-pub fn rejected(response: &[u8]) -> u64 {
+/// Number of values that a response says were rejected, and its reason.
+pub fn rejected(response: &[u8]) -> (u64, String) {
     let response = ExportResponse::decode(response).unwrap_or_default();
-    response.partial_success.map_or(0, |part| u64::try_from(part.rejected).unwrap_or(0))
+    let part = response.partial_success.unwrap_or_default();
+    (u64::try_from(part.rejected).unwrap_or(0), part.reason)
+}
+
+/// The reason in the body of an error; none if it is no such message, as that of a proxy.
+pub fn reason_of(error: &[u8]) -> Option<String> {
+    let status = ErrorStatus::decode(error).ok()?;
+    Some(status.reason).filter(|reason| !reason.is_empty())
 }
 
 /// A series as a metric.
@@ -301,8 +316,18 @@ mod tests {
         assert_eq!(hex::encode(pack(&WriteRequest { timeseries })), REQUEST);
         assert!(pack(&WriteRequest::default()).is_empty());
         // Three rejected values, with the reason "old".
-        assert_eq!(rejected(&hex::decode("0a07080312036f6c64").expect("hex")), 3);
-        assert_eq!((rejected(b""), rejected(b"{}")), (0, 0));
+        assert_eq!(rejected(&hex::decode("0a07080312036f6c64").expect("hex")), (3, "old".to_string()));
+        assert_eq!((rejected(b"").0, rejected(b"{}").0), (0, 0));
+    }
+
+    #[test]
+    fn the_reason_of_an_error_is_read_and_a_text_of_a_proxy_is_none() {
+        // Code 3 and the message "too old", as google.rpc.Status is serialized.
+        let status = hex::decode("08031207746f6f206f6c64").expect("hex");
+        assert_eq!(reason_of(&status).as_deref(), Some("too old"));
+        for text in ["", "404 page not found", "Bad Request\n", "<html></html>", "{\"message\":\"too old\"}"] {
+            assert_eq!(reason_of(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -429,11 +429,15 @@ impl Sender {
         loop {
             counts.requests.fetch_add(1, Relaxed);
             let (reason, wait) = match self.server.write(&batch.body) {
-                Ok(rejected) if rejected > 0 => {
+                Ok((rejected, why)) if rejected > 0 => {
                     let rejected = rejected.min(batch.samples);
                     counts.dropped.fetch_add(rejected, Relaxed);
                     counts.sent.fetch_add(batch.samples - rejected, Relaxed);
-                    self.remote.stand(&self.live, SendState::Refused("it rejected a part of the values".into()));
+                    let reason = match why.is_empty() {
+                        true => "it rejected a part of the values".into(),
+                        false => format!("it rejected a part of the values: {why}"),
+                    };
+                    self.remote.stand(&self.live, SendState::Refused(reason));
                     return Ok(self.server.losses());
                 }
                 Ok(_) => {

@@ -17,7 +17,9 @@ const LIMITS: Limits =
 /// Maximum of a server's `Retry-After`.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 /// Maximum size of a server's error text in ours, bytes.
-const MAX_QUOTED_BYTES: u64 = 300;
+const MAX_QUOTED_BYTES: usize = 300;
+/// Maximum size that is read of the body of an error, bytes: a message of protobuf is read whole or not at all.
+const MAX_ERROR_BYTES: u64 = 4 << 10;
 /// Maximum size that is read of a success response's body, bytes.
 const MAX_REST_BYTES: u64 = 64 << 10;
 /// Maximum size of a response to a query, bytes.
@@ -71,11 +73,11 @@ impl Server {
         }
     }
 
-    /// Writes one packed request; returns the number of values that the server rejected.
+    /// Writes one packed request; returns the number of values that the server rejected, and its reason.
     ///
     /// # Errors
     /// [`SendError`]: to be dropped, or to be repeated.
-    pub fn write(&self, body: &[u8]) -> Result<u64, SendError> {
+    pub fn write(&self, body: &[u8]) -> Result<(u64, String), SendError> {
         let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is invalid".into()))?;
         let own: &[(&str, &str)] = match self.settings.format {
             WriteFormat::RemoteWrite => &[
@@ -103,7 +105,7 @@ impl Server {
         self.link.losses()
     }
 
-    fn taken(&self, response: Response<Body>) -> Result<u64, SendError> {
+    fn taken(&self, response: Response<Body>) -> Result<(u64, String), SendError> {
         let status = response.status();
         if status.is_success() {
             // A body that is read to its end keeps the connection for the next request.
@@ -113,8 +115,11 @@ impl Server {
                 self.link.given_up();
             }
             return Ok(match self.settings.format {
-                WriteFormat::RemoteWrite => 0,
-                WriteFormat::Otlp => otlp::rejected(&body),
+                WriteFormat::RemoteWrite => (0, String::new()),
+                WriteFormat::Otlp => {
+                    let (rejected, reason) = otlp::rejected(&body);
+                    (rejected, one_line(reason.as_bytes()))
+                }
             });
         }
         // The rest of a long error is not read, which closes the connection from our side.
@@ -126,19 +131,20 @@ impl Server {
         let wait = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
         let wait = wait.and_then(|text| self.wait(text)).map(|wait| wait.min(MAX_RETRY_AFTER));
         let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).map(bare).unwrap_or_default();
+        let format = self.settings.format;
         let reason = match status.as_u16() {
             300..=399 => {
                 format!("it redirects ({status}) to {to:?}, which is not followed: write that address if you trust it")
             }
             401 => "it returned 401, authentication required: check `headers`".into(),
             403 => "it returned 403, access denied: check `headers`".into(),
-            404 => "it returned 404, not found: check `url`".into(),
-            code => match words(response) {
+            404 => not_found(format).into(),
+            code => match error_text(format, &body_of_error(response)) {
                 words if words.is_empty() => format!("it returned {code}"),
                 words => format!("it returned {code}: {words}"),
             },
         };
-        Err(match is_for_later(self.settings.format, status.as_u16()) {
+        Err(match is_for_later(format, status.as_u16()) {
             true => SendError::Later { reason, wait },
             false => SendError::Refused(reason),
         })
@@ -163,7 +169,7 @@ impl Server {
         let response = self.reader.get(&uri, parameters, self.headers())?;
         let status = response.status().as_u16();
         if status != 200 {
-            return Err(format!("it returned {status}: {}", words(response)));
+            return Err(format!("it returned {status}: {}", one_line(&body_of_error(response))));
         }
         let most = MaxBytes { sent: MAX_ANSWER_BYTES, unpacked: MAX_ANSWER_BYTES };
         let bytes = client::read(response, most).map_err(|error| self.reader.told_of_body(&uri, error))?;
@@ -183,18 +189,48 @@ fn is_for_later(format: WriteFormat, status: u16) -> bool {
     }
 }
 
-/// The beginning of a server's error text, on one line.
-fn words(response: Response<Body>) -> String {
+/// The sentence about an address that is not there. OpenTelemetry's own settings often have the base alone.
+fn not_found(format: WriteFormat) -> &'static str {
+    match format {
+        WriteFormat::RemoteWrite => "it returned 404, not found: check `url`",
+        WriteFormat::Otlp => "it returned 404, not found: check `url`, which ends with /v1/metrics for most collectors",
+    }
+}
+
+/// The beginning of the body of an error.
+fn body_of_error(response: Response<Body>) -> Vec<u8> {
     let mut bytes = Vec::new();
     // Bytes before a read error are still useful.
-    let _ = response.into_body().into_reader().take(MAX_QUOTED_BYTES).read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes);
+    let _ = response.into_body().into_reader().take(MAX_ERROR_BYTES).read_to_end(&mut bytes);
+    bytes
+}
+
+/// A server's error text, which a collector of OpenTelemetry wraps into a message.
+fn error_text(format: WriteFormat, body: &[u8]) -> String {
+    let reason = if format == WriteFormat::Otlp { otlp::reason_of(body) } else { None };
+    one_line(reason.as_deref().map_or(body, str::as_bytes))
+}
+
+/// The beginning of a text, on one line.
+fn one_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_QUOTED_BYTES)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_a_collector_is_told_in_its_words() {
+        // google.rpc.Status with code 3, as a collector returns it.
+        let status = b"\x08\x03\x12\x07too old";
+        assert_eq!(error_text(WriteFormat::Otlp, status), "too old");
+        assert_eq!(error_text(WriteFormat::Otlp, b"no healthy\n upstream"), "no healthy upstream");
+        assert_eq!(error_text(WriteFormat::RemoteWrite, b"out of order"), "out of order");
+        assert_eq!(error_text(WriteFormat::Otlp, "x".repeat(4_000).as_bytes()).len(), MAX_QUOTED_BYTES);
+        assert!(not_found(WriteFormat::Otlp).contains("/v1/metrics"));
+    }
 
     #[test]
     fn what_a_collector_will_never_take_is_not_repeated_for_hours() {
