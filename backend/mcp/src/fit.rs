@@ -4,8 +4,21 @@ use serde_json::{Map, Value};
 
 /// Maximum length of an answer, bytes. Some clients warn above 10,000 tokens, and a token of JSON has about three.
 pub const MAX_BYTES: usize = 24 << 10;
+/// Maximum length of the sentence of an error, bytes: it may quote what was asked, which has up to a line.
+const MAX_ERROR_BYTES: usize = 2 << 10;
 /// Place for the note about dropped rows, bytes.
 const NOTE_BYTES: usize = 512;
+
+/// The sentence of an error with at most [`MAX_ERROR_BYTES`]: its beginning, and its end, which says what to do.
+pub fn shorten_error(sentence: String) -> String {
+    const CUT: &str = " … ";
+    if sentence.len() <= MAX_ERROR_BYTES {
+        return sentence;
+    }
+    let half = MAX_ERROR_BYTES / 2 - CUT.len();
+    let (head, tail) = (sentence.floor_char_boundary(half), sentence.ceil_char_boundary(sentence.len() - half));
+    format!("{}{CUT}{}", &sentence[..head], &sentence[tail..])
+}
 
 /// Removes absent values, and the fields with these names, which only the page draws.
 pub fn shorten(value: &mut Value, without: &[&str]) {

@@ -1,6 +1,7 @@
 //! Messages: JSON-RPC 2.0, and the methods of the protocol that a server of tools has.
 
 use crate::Server;
+use crate::fit::shorten_error;
 use crate::tools;
 use serde_json::{Map, Value, json};
 
@@ -38,7 +39,7 @@ struct Fault {
 }
 
 fn fault(code: i32, message: impl Into<String>) -> Fault {
-    Fault { code, message: message.into(), data: None }
+    Fault { code, message: shorten_error(message.into()), data: None }
 }
 
 /// The answer to a line; none if it asks nothing.
@@ -100,7 +101,7 @@ fn answer_one(message: Value, version: &str, server: &dyn Server) -> Option<Valu
 fn run(method: &str, params: &Value, version: &str, server: &dyn Server) -> Result<Value, Fault> {
     let revision = params["_meta"].get(VERSION_KEY).map(|revision| revision.as_str().unwrap_or_default());
     if let Some(requested) = revision.filter(|revision| !VERSIONS.contains(revision)) {
-        let data = json!({ "supported": VERSIONS, "requested": requested });
+        let data = json!({ "supported": VERSIONS, "requested": shorten_error(requested.to_string()) });
         let message = format!("revision {requested:?} is not served; use {}", VERSIONS[0]);
         return Err(Fault { data: Some(data), ..fault(UNSUPPORTED_VERSION, message) });
     }
@@ -154,7 +155,7 @@ fn call(params: &Value, server: &dyn Server) -> Result<Value, Fault> {
     // An error of a tool is for the assistant, which can correct its arguments.
     let (text, is_error) = match tool.call(arguments, server) {
         Ok(text) => (text, false),
-        Err(sentence) => (sentence, true),
+        Err(sentence) => (shorten_error(sentence), true),
     };
     Ok(json!({ "content": [{ "type": "text", "text": text }], "isError": is_error }))
 }

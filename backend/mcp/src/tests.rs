@@ -216,6 +216,27 @@ fn a_long_answer_is_cut_by_rows_and_says_so() {
 }
 
 #[test]
+fn an_error_that_quotes_a_long_text_is_short_and_still_says_what_to_do() {
+    let server = Fixed::new(200, &json!({ "metrics": [], "series": [] }));
+    let long = "ä".repeat(100_000);
+    let (text, is_error) = call("explain_metric", &json!({ "metric": long }), &server);
+    assert!(is_error && text.len() <= 2_048 && text.ends_with("as gpu, clock or memory"), "{} bytes", text.len());
+    let (text, is_error) = call("list_findings", &json!({ long.as_str(): 1 }), &server);
+    assert!(is_error && text.len() <= 2_048 && text.contains("it takes source, kind"), "{} bytes", text.len());
+    let no_tool = json!({ "name": long });
+    let no_revision = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": long } });
+    for (method, params, words) in [
+        (long.as_str(), &json!({}), "tools/call"),
+        ("tools/call", &no_tool, "run_doctor"),
+        ("tools/list", &no_revision, "use 2026-07-28"),
+    ] {
+        let error = ask(method, params, &server)["error"].take();
+        assert!(error.to_string().len() < 6_000, "{words}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(words)), "{error}");
+    }
+}
+
+#[test]
 fn a_metric_is_explained_by_its_tag_or_a_word() {
     let body = json!({
         "metrics": [
