@@ -80,6 +80,7 @@ fn no_two_public_types_of_a_package_have_one_name() {
 #[test]
 fn documents_are_short_and_plain() {
     holds(documents::front_door(tree()));
+    holds(documents::figures(tree()));
     holds(documents::long_sentences(tree()));
     holds(documents::mean(tree()));
     holds(documents::clauses(tree()));
@@ -485,6 +486,12 @@ fn a_planted_number_name_or_place_is_caught() {
         assert_eq!(documents::linked_from_code(&[guide.clone(), page]).len(), faults, "{link}");
     }
     assert_eq!(documents::front_door(&[Source::new("README.md", &"a\n".repeat(201))]).len(), 1);
+    let table = |path: &str, row: &str| {
+        Source::new(path, &format!("a\n\n| figure | here | peers |\n| --- | --- | --- |\n{row}\n\nb\n"))
+    };
+    let costs = table("docs/cost.md", "| a tick † | 1 ms | |");
+    assert!(documents::figures(&[table("README.md", "| a tick | 1 ms | |"), costs.clone()]).is_empty());
+    assert_eq!(documents::figures(&[table("README.md", "| a tick | 2 ms | |"), costs]).len(), 1);
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
         catches(rules::places, "README.md", "https://example.org/work", bad);
     }

@@ -121,6 +121,18 @@ fn words(sentence: &str) -> usize {
     sentence.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count()
 }
 
+/// Each figure of README is that of the cost table.
+pub fn figures(sources: &[Source]) -> Vec<String> {
+    let rows = |path: &str| -> Vec<String> {
+        let page = sources.iter().find(|source| source.path == path);
+        let lines = page.into_iter().flat_map(|source| source.text.lines()).map(|line| line.replace(" †", ""));
+        lines.skip_while(|line| line != "| figure | here | peers |").take_while(|line| line.starts_with('|')).collect()
+    };
+    let known = rows("docs/cost.md");
+    let others = rows("README.md").into_iter().filter(|row| !known.contains(row));
+    others.map(|row| format!("README.md: docs/cost.md has no such row: {row}")).collect()
+}
+
 /// README has at most this many lines.
 pub fn front_door(sources: &[Source]) -> Vec<String> {
     let lines = |source: &&Source| source.path == "README.md" && source.text.lines().count() > MAX_README_LINES;
