@@ -42,6 +42,13 @@ fn set(folder: &Path) -> Set {
         }
     }
     all.images = kustomization["images"].as_array().into_iter().flatten().map(|image| text(image, "name")).collect();
+    for image in kustomization["images"].as_array().into_iter().flatten() {
+        assert_eq!(
+            text(image, "newTag"),
+            env!("CARGO_PKG_VERSION"),
+            "the image of the release that has these manifests"
+        );
+    }
     for replicas in kustomization["replicas"].as_array().into_iter().flatten() {
         let named = |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["name"] == replicas["name"];
         assert!(all.objects.iter().any(|object| named(&object)), "{replicas}");

@@ -140,6 +140,9 @@ fn the_container_of_one_machine_is_started_with_flags_that_are_known() {
     let services = compose["services"].as_object().expect("services");
     for (name, service) in services {
         takes(name, &texts(&service["command"]));
+        // Nothing is published, so a default would be asked of a public registry.
+        let image = service["image"].as_str().expect("a name");
+        assert!(image.starts_with("${WATCHGLASS_IMAGE:?"), "{image}: the image that was loaded");
         let named: Vec<&String> = compose["volumes"].as_object().expect("volumes").keys().collect();
         for volume in texts(&service["volumes"]) {
             let (from, to) = volume.split_once(':').expect("from and to");
