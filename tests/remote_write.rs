@@ -4,6 +4,7 @@
 use backend::config::{RemoteWrite, WriteFormat};
 use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use backend::remote_write::{ExportRequest, ReadBack, RemoteSeries, RemoteWriter, Window};
+use flate2::read::GzDecoder;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message;
@@ -12,6 +13,7 @@ use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
 use shared::wire::{CheckState, SourceId};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -762,7 +764,9 @@ pub(crate) fn escaped(text: &str) -> String {
 fn otlp_values(receiver: &Receiver) -> BTreeMap<i64, usize> {
     let mut all = BTreeMap::new();
     for (body, _) in &receiver.came().requests {
-        let request = ExportRequest::decode(&body[..]).expect("a request");
+        let mut plain = Vec::new();
+        GzDecoder::new(&body[..]).read_to_end(&mut plain).expect("gzip");
+        let request = ExportRequest::decode(&plain[..]).expect("a request");
         for machine in request.resource_metrics {
             let resource = format!("{:?}", machine.resource);
             assert!(resource.contains("host.name") && resource.contains(&host()), "{resource}");
@@ -800,7 +804,7 @@ fn a_collector_of_opentelemetry_gets_each_sample_once_and_what_it_rejects_is_cou
     assert_eq!(remote.check().state, CheckState::Ok, "later requests were taken whole");
     let head = receiver.came().head.to_ascii_lowercase();
     assert!(head.starts_with("post /v1/metrics ") && head.contains("content-type: application/x-protobuf"), "{head}");
-    assert!(!head.contains("snappy"), "{head}");
+    assert!(!head.contains("snappy") && head.contains("content-encoding: gzip"), "{head}");
     let values = otlp_values(&receiver);
     assert!(values.values().all(|count| *count == SERIES || *count == SERIES - 1), "each series once: {values:?}");
 }

@@ -1,5 +1,5 @@
 //! The same samples as OTLP metrics, for collectors of OpenTelemetry: names and attributes by its semantic conventions
-//! where they exist, and unpacked protobuf. Field numbers are those of opentelemetry-proto 1.
+//! where they exist. Field numbers are those of opentelemetry-proto 1.
 
 use super::message::{Label, Sample, TimeSeries, WriteRequest};
 use prost::Message;
