@@ -97,6 +97,10 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
             assert_eq!(value(&unit, "NoNewPrivileges"), Some("yes"), "{name}");
             assert_eq!(value(&unit, "ProtectSystem"), Some("strict"), "{name}");
             assert!(value(&unit, "StateDirectory").is_some(), "{name} writes nowhere else");
+            // MIG has nodes of its own, and neuron-monitor opens those of Trainium.
+            for devices in ["char-nvidia rw", "char-nvidia-caps rw", "char-neuron rw", "char-drm rw"] {
+                assert!(unit.contains(&format!("\nDeviceAllow={devices}\n")), "{name}: {devices}");
+            }
         }
     }
     // The user unit has all settings of the system unit that need no namespace.
