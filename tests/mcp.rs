@@ -178,6 +178,18 @@ fn requests_that_arrive_together_are_answered_in_their_order() {
 }
 
 #[test]
+fn a_server_below_a_path_is_asked_by_its_whole_address() {
+    let server = Server::start(["demo", "--gpus", "1", "--retention", "30m", "--base-path", "/a/b/"]);
+    for end in ["/a/b/", "/a/b"] {
+        let url = format!("http://localhost:{}{end}", server.addr().port());
+        let mut assistant = Assistant::start(["--hub", url.as_str()]);
+        let (text, is_error) = assistant.call("list_machines", &json!({}));
+        assert!(!is_error && text.contains("\"demo-01\""), "{url}: {text}");
+        assert_eq!(assistant.end(), Some(0));
+    }
+}
+
+#[test]
 fn a_hub_is_asked_with_the_rights_of_the_key() {
     let hub = Hub::start(["--collectors", "cpu"]);
     let url = format!("http://{}", hub.server.addr());
