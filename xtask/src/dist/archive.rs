@@ -4,7 +4,7 @@ use super::{Release, tar};
 use crate::exec::cmd;
 use crate::paths;
 use crate::steps::Done;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Shells, and the name of the completion file of each.
 pub const SHELLS: [(&str, &str); 5] = [
@@ -17,11 +17,7 @@ pub const SHELLS: [(&str, &str); 5] = [
 
 /// Runs the binary to write its manual and its completions, into the folders `man` and `completions`.
 pub fn words(release: &Release) -> Result<Done, String> {
-    // A binary that does not run here is the same program for another machine.
-    let binary = if release.runs_here() { release.binary() } else { crate::paths::program("release") };
-    if !binary.is_file() {
-        return Err(format!("{} is missing, which writes the manual: cargo xtask build", binary.display()));
-    }
+    let binary = writer(release)?;
     let (man, shells) = (release.work.join("man"), release.work.join("completions"));
     paths::remove(&man)?;
     cmd(&binary).arg("man").arg(&man).run()?;
@@ -29,6 +25,26 @@ pub fn words(release: &Release) -> Result<Done, String> {
         paths::write(&shells.join(name), &cmd(&binary).args(["completions", shell]).output()?)?;
     }
     Ok(Done::Now(release.work.display().to_string()))
+}
+
+/// The program that writes the manual: the binary, or one for this machine if the binary does not run here. A release has
+/// just built that one, so it is kept.
+fn writer(release: &Release) -> Result<PathBuf, String> {
+    let folder = release.work.join("native");
+    if release.runs_here() {
+        put(&folder, [(&*release.binary(), "watchglass")])?;
+        return Ok(release.binary());
+    }
+    let kept = folder.join("watchglass");
+    let is_of_commit = |text: String| text.contains(&release.commit);
+    if kept.is_file() && cmd(&kept).arg("--version").output().is_ok_and(is_of_commit) {
+        return Ok(kept);
+    }
+    let built = paths::program("release");
+    match built.is_file() {
+        true => Ok(built),
+        false => Err(format!("{} is missing, which writes the manual: cargo xtask build", built.display())),
+    }
 }
 
 /// Copies files into a folder, which is created.
@@ -64,4 +80,32 @@ pub fn build(release: &Release) -> Result<Done, String> {
     let archive = release.archive();
     tar(release, &release.work, &release.name(), &archive)?;
     Ok(Done::Now(archive.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_for_this_machine_writes_the_manual_of_one_for_another() {
+        let work = std::env::temp_dir().join(format!("watchglass-writer-{}", std::process::id()));
+        paths::remove(&work).expect("removed");
+        std::fs::create_dir_all(work.join("native")).expect("a folder");
+        let kept = work.join("native/watchglass");
+        // Another process writes it: a file that is open for writing cannot be started.
+        let script = "printf '#!/bin/sh\necho \"1.2.3 (0123456789ab, t)\"\n' > \"$0\" && chmod 755 \"$0\"";
+        cmd("sh").args(["-c", script]).arg(&kept).run().expect("written");
+        let release = |commit: &str| Release {
+            version: "1.2.3".into(),
+            target: "elsewhere-unknown-linux-gnu".into(),
+            time: "0".into(),
+            commit: commit.into(),
+            date: "2026-05-01".into(),
+            out: work.clone(),
+            work: work.clone(),
+        };
+        assert_eq!(writer(&release("0123456789ab")), Ok(kept.clone()));
+        assert_ne!(writer(&release("ba9876543210")), Ok(kept), "it is of another commit");
+        paths::remove(&work).expect("removed");
+    }
 }

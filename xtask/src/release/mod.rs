@@ -96,8 +96,7 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
     }
     if !asked.built {
         let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let targets = TARGETS.into_iter().filter(|target| !asked.only_this_machine || *target == here);
-        build(steps, &targets.collect::<Vec<_>>(), &out)?;
+        build(steps, &targets(&here, asked.only_this_machine), &out)?;
     }
     steps.step("files", || fit(&asked.version, &files(&out)?))?;
     let forge = asked.forge.clone().or_else(origin);
@@ -116,6 +115,13 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
     steps.step("signatures", || sign(asked, &out))?;
     steps.step("tag", || tag(&asked.version, &out.join(NOTES)))?;
     Ok(forge)
+}
+
+/// The targets to build. That of this machine is first, since its program writes the manual of the other one.
+fn targets(here: &str, only: bool) -> Vec<&'static str> {
+    let mut all: Vec<&str> = TARGETS.into_iter().filter(|target| !only || *target == here).collect();
+    all.sort_by_key(|target| *target != here);
+    all
 }
 
 /// Checks that each key is there, and the program that signs with it.

@@ -97,6 +97,13 @@ fn files_of_two_processors_are_gathered_and_those_that_differ_get_its_name() {
 }
 
 #[test]
+fn the_target_of_this_machine_is_built_first() {
+    let [x86, arm] = TARGETS;
+    assert_eq!((targets(x86, false), targets(arm, false)), (vec![x86, arm], vec![arm, x86]));
+    assert_eq!(targets(arm, true), [arm]);
+}
+
+#[test]
 fn files_of_another_version_are_no_release() {
     let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let whole = names(&[
