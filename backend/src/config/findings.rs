@@ -11,7 +11,7 @@ which may keep running. Each line has the start (UTC), the duration, the severit
 
 Examples:
   watchglass findings
-  watchglass findings night.wgr --json
+  watchglass findings night.watchglass --json
   watchglass findings --from -1h --check warning   exit status 1 if a finding is a warning or worse";
 
 /// Minimum severity of a finding that sets the exit status.
