@@ -134,6 +134,7 @@ const FROM_ELSEWHERE: &[&str] = &[
 const OF_NO_HUB: &[&str] = &[
     "demo --gpus 8 --fail straggler",
     "demo --gpus 8",
+    "demo --hosts 200 --hub https://watch.example.org --key-file JOIN-KEY",
     "doctor",
     "doctor --json",
     "doctor --hub URL",
@@ -239,6 +240,28 @@ fn each_command_line_of_the_documents_is_run_or_is_about_no_hub() {
     assert!(new.is_empty(), "in no table of this file, so nobody has run them against a hub: {new:#?}");
     let gone: Vec<_> = known.difference(&there).collect();
     assert!(gone.is_empty(), "in no document any more: {gone:#?}");
+}
+
+#[test]
+fn each_demo_of_the_documents_is_within_its_limits() {
+    let demos = OF_NO_HUB.iter().filter(|line| line.starts_with("demo "));
+    for line in demos {
+        let output = watchglass(line.split(' ').chain(["--print-config"])).output().expect("the binary starts");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_block_of_commands_names_its_language() {
+    // The test above reads blocks of sh alone, so that a line in another one would be run by nobody.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    for folder in ["start", "use", "team", "integrate", "promise"] {
+        for page in std::fs::read_dir(root.join(folder)).expect("a folder of the book") {
+            let page = page.expect("a page of the book").path();
+            let text = std::fs::read_to_string(&page).expect("a page is text");
+            assert!(!text.contains("```\nwatchglass "), "{}: write ```sh", page.display());
+        }
+    }
 }
 
 #[test]

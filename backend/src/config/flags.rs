@@ -114,7 +114,7 @@ pub enum Word {
         /// Number of GPUs per machine, 1 to 512
         #[arg(long, value_name = "N", value_parser = fleet::gpus, default_value = "8")]
         gpus: u32,
-        /// Number of machines, 1 to 64; 4096 GPUs in all
+        /// Number of machines, 1 to 256; 4096 GPUs in all
         #[arg(long, value_name = "N", value_parser = fleet::hosts, default_value = "1")]
         hosts: u32,
         /// Fault to simulate, three minutes ago (idle: twenty): none, lost, hang, throttle, ecc, straggler, oom,

@@ -4,8 +4,8 @@ use super::ConfigError;
 
 /// Maximum number of GPUs of one simulated machine.
 pub const MAX_HOST_GPUS: u32 = 512;
-/// Maximum number of simulated machines.
-pub const MAX_HOSTS: u32 = 64;
+/// Maximum number of simulated machines: trials of a hub need some hundreds.
+pub const MAX_HOSTS: u32 = 256;
 /// Maximum number of GPUs of the whole fleet.
 pub const MAX_FLEET_GPUS: u32 = 4096;
 

@@ -80,12 +80,13 @@ fn a_demo_has_limits_and_reads_nothing_of_this_machine() {
     let fleet = Fleet { gpus: 8, hosts: 1, fail: None, seed: 1 };
     assert_eq!(demo(&[]).0, fleet);
     assert_eq!(demo(&["--gpus", "64", "--hosts", "64"]).0, Fleet { gpus: 64, hosts: 64, ..fleet });
+    assert_eq!(demo(&["--hosts", "200"]).0, Fleet { hosts: 200, ..fleet }, "a load for a hub");
     assert_eq!(demo(&["--fail=oom", "--seed=9"]).0, Fleet { fail: Some(Fail::Oom), seed: 9, ..fleet });
     assert_eq!(demo(&["--port", "0", "--interval", "250ms"]).1.interval, Duration::from_millis(250));
     for (args, words) in [
         (&["--gpus", "4097"][..], "1 to 512 GPUs on each machine"),
         (&["--gpus", "0"], "1 to 512"),
-        (&["--hosts", "65"], "1 to 64 machines"),
+        (&["--hosts", "257"], "1 to 256 machines"),
         // 17 x 241 = 4,097.
         (
             &["--hosts", "17", "--gpus", "241"],
