@@ -6,7 +6,7 @@ mod recipes;
 use crate::Failure;
 use crate::deny;
 use crate::dist;
-use crate::exec::{cmd, find};
+use crate::exec::{Cmd, cmd, find};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use recipes::{Archive, Published};
@@ -289,14 +289,19 @@ fn sign(asked: &Asked, out: &Path) -> Result<Done, String> {
     }
     if let Some(key) = &asked.cosign {
         let bundle = format!("{SUMS}.cosign.bundle");
-        let signing = cmd("cosign").args(["sign-blob", "--yes", "--bundle", &bundle, "--key"]).arg(key);
-        signing.arg(SUMS).dir(out).with_input().run()?;
+        cosign(key, &bundle).dir(out).with_input().run()?;
         signed.push(bundle);
     }
     Ok(match signed.is_empty() {
         true => Done::Without("no key was given: --minisign-key FILE or --cosign-key FILE".to_owned()),
         false => Done::Now(signed.join(", ")),
     })
+}
+
+/// The command of cosign. Without `--yes` it asks before it writes the signature to its public log, which nobody can take
+/// back.
+fn cosign(key: &Path, bundle: &str) -> Cmd {
+    cmd("cosign").args(["sign-blob", "--bundle", bundle, "--key"]).arg(key).arg(SUMS)
 }
 
 /// Tags the commit, unless it has the tag already.

@@ -149,6 +149,8 @@ fn checksums_are_signed_by_a_key_that_is_given_and_by_no_other() {
     paths::write(&out.join("a.tar.gz"), "a").expect("written");
     sums(&out).expect("sums");
     assert!(matches!(sign(&Asked::default(), &out), Ok(Done::Without(_))));
+    // It publishes nothing that its user has not confirmed.
+    assert_eq!(cosign(Path::new("k"), "b").line(), "cosign sign-blob --bundle b --key k SHA256SUMS");
     let missing = Asked { minisign: Some(out.join("none")), ..Asked::default() };
     sign(&missing, &out).expect_err("there is no such key");
     if find("minisign").is_some() {
