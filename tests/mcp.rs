@@ -178,13 +178,14 @@ fn requests_that_arrive_together_are_answered_in_their_order() {
 }
 
 #[test]
-fn a_server_below_a_path_is_asked_by_its_whole_address() {
+fn a_server_below_a_path_is_asked_by_its_address_or_its_port() {
     let server = Server::start(["demo", "--gpus", "1", "--retention", "30m", "--base-path", "/a/b/"]);
-    for end in ["/a/b/", "/a/b"] {
-        let url = format!("http://localhost:{}{end}", server.addr().port());
-        let mut assistant = Assistant::start(["--hub", url.as_str()]);
+    let port = server.addr().port().to_string();
+    let urls = ["/a/b/", "/a/b"].map(|end| format!("http://localhost:{port}{end}"));
+    for args in [["--hub", urls[0].as_str()], ["--hub", urls[1].as_str()], ["--port", port.as_str()]] {
+        let mut assistant = Assistant::start(args);
         let (text, is_error) = assistant.call("list_machines", &json!({}));
-        assert!(!is_error && text.contains("\"demo-01\""), "{url}: {text}");
+        assert!(!is_error && text.contains("\"demo-01\""), "{args:?}: {text}");
         assert_eq!(assistant.end(), Some(0));
     }
 }
