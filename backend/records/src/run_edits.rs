@@ -28,6 +28,8 @@ row! {
         pub updated: i64,
         /// When it was deleted.
         pub deleted: Option<i64>,
+        /// What it has used, if it was deleted; JSON.
+        pub used: Option<String>,
     }
 }
 
@@ -69,11 +71,12 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn add(on: &mut Connection, edit: &RunEditRow) -> Result<(), Error> {
-    let add = "INSERT INTO run_edits (id, run, team, machines, began, ended, names, maker, version, updated, deleted)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let add =
+        "INSERT INTO run_edits (id, run, team, machines, began, ended, names, maker, version, updated, deleted, used)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let query = sql::query(add).bind(&edit.id).bind(&edit.run).bind(&edit.team).bind(&edit.machines).bind(edit.began);
     let query = query.bind(edit.ended).bind(&edit.names).bind(&edit.maker).bind(edit.version).bind(edit.updated);
-    query.bind(edit.deleted).execute(on).await?;
+    query.bind(edit.deleted).bind(&edit.used).execute(on).await?;
     Ok(())
 }
 
@@ -83,10 +86,10 @@ pub async fn add(on: &mut Connection, edit: &RunEditRow) -> Result<(), Error> {
 /// The statement failed.
 pub async fn set(on: &mut Connection, edit: &RunEditRow) -> Result<bool, Error> {
     let set = "UPDATE run_edits SET machines = $2, began = $3, ended = $4, names = $5, maker = $6, version = $7,
-               updated = $8, deleted = $9 WHERE id = $1 AND version = $7 - 1";
+               updated = $8, deleted = $9, used = $10 WHERE id = $1 AND version = $7 - 1";
     let query = sql::query(set).bind(&edit.id).bind(&edit.machines).bind(edit.began).bind(edit.ended);
     let query = query.bind(&edit.names).bind(&edit.maker).bind(edit.version).bind(edit.updated).bind(edit.deleted);
-    Ok(query.execute(on).await?.rows_affected() > 0)
+    Ok(query.bind(&edit.used).execute(on).await?.rows_affected() > 0)
 }
 
 /// Replaces a maker's name.

@@ -9,6 +9,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("../migrations/5.sql"),
     include_str!("../migrations/6.sql"),
     include_str!("../migrations/7.sql"),
+    include_str!("../migrations/8.sql"),
 ];
 
 /// Words of the steps, and PostgreSQL's equivalents: its INTEGER has 32 bits, and its texts are sorted by a language

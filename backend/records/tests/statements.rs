@@ -551,6 +551,7 @@ async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
         version: 1,
         updated,
         deleted,
+        used: deleted.map(|_| r#"{"days":[]}"#.into()),
     };
     assert_eq!(run_edits::state(&mut on).await.unwrap(), (0, 0));
     for row in [edit('e', "one", 10, None), edit('f', "one", 20, Some(20)), edit('g', "two", 30, None)] {
@@ -561,7 +562,7 @@ async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
     assert_eq!(ids(run_edits::all(&mut on, 2).await.unwrap()), "gf");
     assert_eq!(ids(run_edits::list(&mut on, "one").await.unwrap()), "fe");
     assert_eq!(run_edits::count(&mut on, &id('t')).await.unwrap(), 3);
-    let newer = RunEditRow { version: 2, ended: None, deleted: Some(40), ..edit('e', "one", 40, None) };
+    let newer = RunEditRow { version: 2, ended: None, ..edit('e', "one", 40, Some(40)) };
     assert!(run_edits::set(&mut on, &newer).await.unwrap() && !run_edits::set(&mut on, &newer).await.unwrap(), "once");
     assert_eq!(run_edits::list(&mut on, "one").await.unwrap(), [newer, edit('f', "one", 20, Some(20))]);
     run_edits::rename(&mut on, "mara", "erased-1").await.unwrap();

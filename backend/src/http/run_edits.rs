@@ -55,7 +55,7 @@ pub(super) async fn change(
     Ok(json(StatusCode::OK, &listed_run(&placed.run, app.live.clock.wall())))
 }
 
-/// Deletes a run that has ended, with its stored summary and its output on this machine.
+/// Deletes a run that has ended, with its stored summary and its output on this machine. What it used counts on.
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Writer(by): Writer,
@@ -63,9 +63,11 @@ pub(super) async fn remove(
     Path(id): Path<String>,
 ) -> ApiResult {
     let (written, run) = (WrittenRegistry::beside(app.alerts()?), placed(&app, &asker, &id).await?);
-    let last = written.delete_run(&by, &run).await?;
+    let (slot, theirs, gone) = (history_slot(&app, &asker)?, app.clone(), run.run.clone());
+    let used = slot.blocking(move || theirs.runs.use_of(&theirs.live, &gone)).await?;
+    let last = written.delete_run(&by, &run, &used).await?;
     written.refresh(&app.runs.edits).await?;
-    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+    let theirs = app.clone();
     slot.blocking(move || {
         // Another machine may have another run of this ID.
         let own =

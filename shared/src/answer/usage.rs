@@ -95,9 +95,9 @@ pub struct GpuHoursLimit {
 #[serde(default)]
 pub struct GpuTimeRow {
     /// The day `2026-11-22`, the month `2026-11`, the project, the user, or the ID of the run; empty for runs without
-    /// one, and for the total.
+    /// one, for deleted runs, and for the total.
     pub of: String,
-    /// Name of the run; null otherwise, and if it has none.
+    /// Name of the run, or `deleted runs`; null otherwise, and if it has none.
     pub name: Option<String>,
     /// Runs that held a GPU, or for which a scheduler reserved one. A run counts on each of its days.
     pub runs: u64,

@@ -1,8 +1,10 @@
 //! Changes of runs by people. They lie over the records of machines, which stay as they came: so a report that arrives
 //! late, a restart, or another hub changes nothing of them.
 
+use super::days::RunDay;
 use super::reduce::RunPart;
 use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
 use shared::run::{Run, RunEdited};
 use shared::run_change::RunChange;
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +20,18 @@ pub struct PlacedRun {
     pub run: Run,
     /// Its machines by their keys, each with the number of the job among those of its address.
     pub machines: BTreeMap<String, Option<i64>>,
+}
+
+/// What a deleted run has used, without its name. It counts for its team, project and user on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeletedUse {
+    /// Its project.
+    pub project: Option<String>,
+    /// The user of its processes.
+    pub user: Option<String>,
+    /// Its GPU time by day.
+    pub days: Vec<RunDay>,
 }
 
 /// The changes of one run.
@@ -37,6 +51,8 @@ pub struct RunEdit {
     pub edited: RunEdited,
     /// When it was deleted, milliseconds since the Unix epoch.
     pub deleted: Option<i64>,
+    /// What it has used, if it was deleted.
+    pub used: Option<Arc<DeletedUse>>,
 }
 
 impl RunEdit {
@@ -118,6 +134,12 @@ impl KnownEdits {
             Some(_) => Some((edit.span.0, edit.span.1.unwrap_or(edit.cut()))),
         };
         deleted.filter_map(span).collect()
+    }
+
+    /// What deleted runs have used, for a reader of all their machines, by machine key.
+    pub fn uses_of_deleted(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<DeletedUse>> {
+        let is_seen = |edit: &&Arc<RunEdit>| edit.deleted.is_some() && edit.machines.keys().all(|key| sees(key));
+        self.0.values().flatten().filter(is_seen).filter_map(|edit| edit.used.clone()).collect()
     }
 
     /// The change of the names of the run with these parts.

@@ -1,7 +1,8 @@
 //! GPU time of all runs of a reader: by day, month, project, user or run.
 
 use super::CostSettings;
-use super::days::{DAY_MS, DayBudget, RunDay, part_of};
+use super::days::{DAY_MS, DayBudget, RunDay, days_of, part_of};
+use super::edits::DeletedUse;
 use super::measure::held_sums;
 use super::registry::RunRegistry;
 use super::sums::Sums;
@@ -11,11 +12,17 @@ use shared::json::Number;
 use shared::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use stream::live::Reader;
+use stream::live::{Live, Reader};
 use stream::names::HIDDEN;
 
 /// Maximum number of rows of an answer.
 const MAX_ROWS: usize = 10_000;
+
+/// Maximum number of days of a deleted run.
+const MAX_DELETED_DAYS: usize = 400;
+
+/// The name of all deleted runs.
+const DELETED: &str = "deleted runs";
 
 /// A request for GPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,16 +53,32 @@ impl RunRegistry {
             });
             (run, days)
         });
-        gpu_time(days, asked, self.prices.as_ref())
+        let deleted = self.edits.now().uses_of_deleted(|key| reader.scope().sees(key));
+        gpu_time(days, &deleted, asked, self.prices.as_ref())
+    }
+
+    /// What a run that has ended used, for the usage of its team after its deletion. It may read the disk.
+    pub fn use_of(&self, live: &Live, run: &Run) -> DeletedUse {
+        let sources = live.store().sources();
+        let kept = self.kept.days(run, |_| true);
+        let mut days = kept.unwrap_or_else(|| days_of(live, &sources, run, live.clock.wall()));
+        days.drain(..days.len().saturating_sub(MAX_DELETED_DAYS));
+        DeletedUse { project: run.about.project.clone(), user: run.about.user.clone(), days }
     }
 }
 
 impl RunRegistry {
     /// GPU-hours of the runs that a reader may see between two times, milliseconds since the Unix epoch, from their
-    /// records alone. The last time is that of the clock.
+    /// records alone. The first time is the begin of a day, because deleted runs are known by days, and the last time
+    /// is that of the clock.
     pub fn gpu_hours(&self, reader: &Reader, (from, now): (i64, i64)) -> f64 {
         let hours = |run: Arc<Run>| part_of(&run, (from, now), now).map_or(0.0, |part| held_sums(&part, now).held_s);
-        self.seen(reader, (from, now)).map(hours).sum::<f64>() / 3_600.0
+        let deleted = self.edits.now().uses_of_deleted(|key| reader.scope().sees(key));
+        let days = deleted.iter().flat_map(|one| &one.days);
+        let days = days.filter(|one| (from.div_euclid(DAY_MS)..=now.div_euclid(DAY_MS)).contains(&one.day));
+        // The sum of nothing is minus zero.
+        let of_deleted = days.fold(0.0, |sum, one| sum + one.sums.held_s);
+        (self.seen(reader, (from, now)).map(hours).sum::<f64>() + of_deleted) / 3_600.0
     }
 }
 
@@ -92,8 +115,8 @@ struct GpuTimeSums {
 }
 
 impl GpuTimeSums {
-    fn add(&mut self, run: &Run, sums: &Sums, prices: Option<&CostSettings>) {
-        self.runs.insert(run.id.clone());
+    fn add(&mut self, id: &str, sums: &Sums, prices: Option<&CostSettings>) {
+        self.runs.insert(id.into());
         self.held_s += sums.held_s;
         self.measured_s += sums.measured_s;
         self.idle_s += sums.idle_s;
@@ -134,31 +157,68 @@ fn written(day: i64, by: GpuTimeBy) -> String {
     }
 }
 
-/// GPU time of runs with their days. Days outside of the request are ignored.
+/// Names of a run whose days are added.
+struct RunNames<'a> {
+    /// Its own ID, by which runs are counted.
+    id: &'a str,
+    /// The ID of its row; empty for deleted runs, which have one row.
+    row: &'a str,
+    name: Option<&'a String>,
+    project: Option<&'a String>,
+    user: Option<&'a String>,
+}
+
+/// Sums of all rows, and of the request.
+struct AllSums<'a> {
+    asked: GpuTimeSpan,
+    prices: Option<&'a CostSettings>,
+    rows: BTreeMap<String, GpuTimeSums>,
+    total: GpuTimeSums,
+}
+
+impl AllSums<'_> {
+    /// Adds the days of a run. Days outside of the request are ignored.
+    fn add(&mut self, run: &RunNames, days: &[RunDay]) {
+        let asked = self.asked;
+        for RunDay { day, sums } in days.iter().filter(|one| (asked.from..=asked.to).contains(&one.day)) {
+            let of = match asked.by {
+                GpuTimeBy::Day | GpuTimeBy::Month => written(*day, asked.by),
+                GpuTimeBy::Project => run.project.cloned().unwrap_or_default(),
+                GpuTimeBy::User if asked.hides_users => HIDDEN.into(),
+                GpuTimeBy::User => run.user.cloned().unwrap_or_default(),
+                GpuTimeBy::Run => run.row.into(),
+            };
+            let row = self.rows.entry(of).or_default();
+            row.add(run.id, sums, self.prices);
+            row.name = run.name.filter(|_| asked.by == GpuTimeBy::Run).cloned();
+            self.total.add(run.id, sums, self.prices);
+        }
+    }
+}
+
+/// GPU time of runs with their days, and of deleted runs. Days outside of the request are ignored.
 pub fn gpu_time(
     runs: impl Iterator<Item = (impl AsRef<Run>, Vec<RunDay>)>,
+    deleted: &[Arc<DeletedUse>],
     asked: GpuTimeSpan,
     prices: Option<&CostSettings>,
 ) -> GpuTime {
     // Without any price no cost is missing.
     let prices = prices.filter(|prices| !prices.is_empty());
-    let (mut rows, mut total) = (BTreeMap::<String, GpuTimeSums>::new(), GpuTimeSums::default());
+    let mut all = AllSums { asked, prices, rows: BTreeMap::new(), total: GpuTimeSums::default() };
     for (run, days) in runs {
-        let (run, about) = (run.as_ref(), &run.as_ref().about);
-        for RunDay { day, sums } in days.iter().filter(|one| (asked.from..=asked.to).contains(&one.day)) {
-            let of = match asked.by {
-                GpuTimeBy::Day | GpuTimeBy::Month => written(*day, asked.by),
-                GpuTimeBy::Project => about.project.clone().unwrap_or_default(),
-                GpuTimeBy::User if asked.hides_users => HIDDEN.into(),
-                GpuTimeBy::User => about.user.clone().unwrap_or_default(),
-                GpuTimeBy::Run => run.id.clone(),
-            };
-            let row = rows.entry(of).or_default();
-            row.add(run, sums, prices);
-            row.name = about.name.clone().filter(|_| asked.by == GpuTimeBy::Run);
-            total.add(run, sums, prices);
-        }
+        let Run { id, about, .. } = run.as_ref();
+        let (name, project, user) = (about.name.as_ref(), about.project.as_ref(), about.user.as_ref());
+        all.add(&RunNames { id, row: id, name, project, user }, &days);
     }
+    let name = DELETED.to_string();
+    for (at, DeletedUse { project, user, days }) in deleted.iter().map(|one| &**one).enumerate() {
+        // No run has an ID with a blank.
+        let id = format!("deleted {at}");
+        let (project, user) = (project.as_ref(), user.as_ref());
+        all.add(&RunNames { id: &id, row: "", name: Some(&name), project, user }, days);
+    }
+    let AllSums { rows, total, .. } = all;
     let mut rows: Vec<GpuTimeRow> = rows.into_iter().map(|(of, sums)| sums.row(of)).collect();
     if !asked.by.is_of_time() {
         rows.sort_by(|a, b| b.gpu_hours.0.total_cmp(&a.gpu_hours.0));
@@ -218,7 +278,8 @@ mod tests {
             .into_iter()
         };
         let prices = CostSettings { gpu_hour: [("H100".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
-        let of = |by| gpu_time(all(), GpuTimeSpan { by, from: 20_400, to: 20_450, hides_users: false }, Some(&prices));
+        let of =
+            |by| gpu_time(all(), &[], GpuTimeSpan { by, from: 20_400, to: 20_450, hides_users: false }, Some(&prices));
         let rows =
             |by| -> Vec<(String, f64)> { of(by).rows.into_iter().map(|row| (row.of, row.gpu_hours.0)).collect() };
         let row = |of: &str, hours: f64| (of.to_string(), hours);
@@ -227,7 +288,7 @@ mod tests {
         assert_eq!(rows(GpuTimeBy::Project), [row("text", 8.0), row("vision", 6.0), row("", 1.0)]);
         assert_eq!(rows(GpuTimeBy::User), [row("ada", 14.0), row("bob", 1.0)]);
         let hidden = GpuTimeSpan { by: GpuTimeBy::User, from: 20_400, to: 20_450, hides_users: true };
-        let one = gpu_time(all(), hidden, Some(&prices)).rows;
+        let one = gpu_time(all(), &[], hidden, Some(&prices)).rows;
         assert_eq!((one.len(), one[0].of.as_str(), one[0].gpu_hours.0), (1, "hidden", 15.0));
         assert_eq!(rows(GpuTimeBy::Run), [row("b", 8.0), row("a", 6.0), row("c", 1.0)]);
         for by in GpuTimeBy::ALL {
@@ -239,6 +300,66 @@ mod tests {
         let vision = of(GpuTimeBy::Project).rows.swap_remove(1);
         assert_eq!((vision.runs, vision.energy_kwh, vision.partial), (1, Some(Number(3.0)), false));
         assert_eq!(of(GpuTimeBy::Run).rows[0].name.as_deref(), Some("name of b"));
+    }
+
+    #[test]
+    fn deleted_runs_count_on_for_their_day_project_and_user_without_their_names() {
+        let kept = || [(run("a", Some("vision"), "ada"), vec![day(20_422, 2.0, Some(1.0))])].into_iter();
+        let deleted = |user: &str, days: Vec<RunDay>| {
+            Arc::new(DeletedUse { project: Some("vision".into()), user: Some(user.into()), days })
+        };
+        let deleted = [
+            deleted("ada", vec![day(20_422, 4.0, Some(2.0)), day(20_300, 100.0, None)]),
+            deleted("bob", vec![day(20_423, 8.0, Some(4.0))]),
+        ];
+        let of =
+            |by| gpu_time(kept(), &deleted, GpuTimeSpan { by, from: 20_400, to: 20_450, hides_users: false }, None);
+        let rows = |by| -> Vec<(String, u64, f64)> {
+            of(by).rows.into_iter().map(|row| (row.of, row.runs, row.gpu_hours.0)).collect()
+        };
+        let row = |of: &str, runs: u64, hours: f64| (of.to_string(), runs, hours);
+        assert_eq!(rows(GpuTimeBy::Day), [row("2025-11-30", 2, 6.0), row("2025-12-01", 1, 8.0)]);
+        assert_eq!(rows(GpuTimeBy::Project), [row("vision", 3, 14.0)]);
+        assert_eq!(rows(GpuTimeBy::User), [row("bob", 1, 8.0), row("ada", 2, 6.0)]);
+        assert_eq!(rows(GpuTimeBy::Run), [row("", 2, 12.0), row("a", 1, 2.0)]);
+        let by_run = of(GpuTimeBy::Run);
+        assert_eq!((by_run.rows[0].name.as_deref(), by_run.total.runs), (Some("deleted runs"), 3));
+        assert_eq!(by_run.total.energy_kwh, Some(Number(7.0)));
+    }
+
+    #[test]
+    fn a_run_that_is_deleted_lowers_no_limit_of_its_team() {
+        use super::super::edits::RunEdit;
+        use shared::catalog::{Catalog, cpu};
+        use shared::scope::Scope;
+        use std::time::Duration;
+        use stream::clock::Manual;
+        use stream::store::{Limits, Store};
+        let store = Store::new(
+            Arc::new(Catalog::new(cpu::ROWS.iter().copied())),
+            Limits { retention: 3_600_000, bytes: usize::MAX },
+        );
+        let now = 20_423 * DAY_MS + 3_600_000;
+        let live = Live::new(store, Arc::new(Manual::at(now, Duration::ZERO)), 1, 3_600_000);
+        let registry = RunRegistry::default();
+        let used = DeletedUse { days: vec![day(20_421, 1.0, None), day(20_422, 4.0, None)], ..DeletedUse::default() };
+        registry.edits.set(vec![RunEdit {
+            run: "a".into(),
+            machines: [("key".to_string(), None)].into(),
+            deleted: Some(now),
+            used: Some(Arc::new(used)),
+            ..RunEdit::default()
+        }]);
+        let hours = |sees: &str, from: i64| {
+            let reader = Reader::new(live.clone(), Scope::only([], [sees.to_string()]));
+            registry.gpu_hours(&reader, (from * DAY_MS, now))
+        };
+        assert_eq!([hours("key", 20_421), hours("key", 20_422), hours("key", 20_423)], [5.0, 4.0, 0.0]);
+        assert_eq!(hours("other", 20_421).to_bits(), 0.0_f64.to_bits(), "of another team");
+        let asked = GpuTimeSpan { from: 20_400, to: 20_450, ..GpuTimeSpan::default() };
+        let reader = Reader::new(live.clone(), Scope::All);
+        assert_eq!(registry.gpu_time(&reader, asked, now).total.gpu_hours.0, 5.0);
+        assert_eq!(registry.use_of(&live, &run("b", Some("text"), "ada")).project.as_deref(), Some("text"));
     }
 
     #[test]
@@ -255,11 +376,11 @@ mod tests {
     fn without_prices_there_is_no_cost_and_unknown_prices_are_no_zero() {
         let all = || [(run("a", None, "ada"), vec![day(1, 2.0, Some(1.0))])].into_iter();
         let asked = GpuTimeSpan { from: 0, to: 9, ..GpuTimeSpan::default() };
-        let free = gpu_time(all(), asked, None);
+        let free = gpu_time(all(), &[], asked, None);
         assert_eq!((free.total.cost, free.total.partial, &free.currency), (None, false, &None));
-        assert_eq!(gpu_time(all(), asked, Some(&CostSettings::default())), free);
+        assert_eq!(gpu_time(all(), &[], asked, Some(&CostSettings::default())), free);
         let other = CostSettings { gpu_hour: [("L4".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
-        let unknown = gpu_time(all(), asked, Some(&other)).total;
+        let unknown = gpu_time(all(), &[], asked, Some(&other)).total;
         assert_eq!((unknown.cost, unknown.partial), (None, true));
     }
 }

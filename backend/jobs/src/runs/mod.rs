@@ -66,7 +66,7 @@ mod wandb;
 pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use cost::CostSettings;
 pub use days::{RunDay, RunDays};
-pub use edits::{PlacedRun, RunEdit, RunEdits};
+pub use edits::{DeletedUse, PlacedRun, RunEdit, RunEdits};
 #[cfg(unix)]
 pub use follow::follow;
 pub use gpu_time::{GpuTimeSpan, Month, gpu_time};

@@ -5,7 +5,7 @@
 
 use super::WrittenRegistry;
 use crate::alerts::{AlertRegistry, maker};
-use jobs::runs::{PlacedRun, RunEdit, RunEdits};
+use jobs::runs::{DeletedUse, PlacedRun, RunEdit, RunEdits};
 use records::run_edits::{self, RunEditRow};
 use records::{Connection, notes, sources, teams};
 use shared::answer::runs::RunRights;
@@ -39,6 +39,7 @@ fn edit_of(row: RunEditRow, has_teams: bool) -> Option<RunEdit> {
         edited: RunEdited { version: u64::try_from(row.version).ok()?, by: row.maker, at: Seconds(row.updated) },
         span: (row.began, row.ended),
         deleted: row.deleted,
+        used: row.used.and_then(|text| serde_json::from_str(&text).ok()).map(Arc::new),
         team: has_teams.then_some(row.team),
         run: row.run,
     })
@@ -146,11 +147,12 @@ impl WrittenRegistry {
         Ok(())
     }
 
-    /// Deletes a run that has ended; returns the last begin of its processes, milliseconds since the Unix epoch.
+    /// Deletes a run that has ended; returns the last begin of its processes, milliseconds since the Unix epoch. What it
+    /// used stays in the usage of its team: a limit of a team is no matter of its members.
     ///
     /// # Errors
     /// [`Denied`]: the principal has no right to it, or it still runs.
-    pub async fn delete_run(&self, by: &Principal, placed: &PlacedRun) -> Result<i64, Denied> {
+    pub async fn delete_run(&self, by: &Principal, placed: &PlacedRun, used: &DeletedUse) -> Result<i64, Denied> {
         let mut change = self.0.begin().await?;
         let teams = self.teams_of(&mut change, &placed.machines).await?;
         if !rights_in(&mut change, by, &teams, placed.run.about.user.as_deref()).await?.delete {
@@ -161,6 +163,8 @@ impl WrittenRegistry {
         };
         let Rows { old, mut new } = self.rows(&mut change, by, placed, &teams).await?;
         new.deleted = Some(self.0.now());
+        new.names = "{}".into();
+        new.used = Some(serde_json::to_string(used).expect("texts and numbers only"));
         for machine in placed.machines.keys() {
             notes::remove_of(&mut change, machine, Some(&placed.run.id)).await?;
         }
@@ -205,6 +209,7 @@ impl WrittenRegistry {
             version: old.as_ref().map_or(0, |old| old.version) + 1,
             updated: self.0.now(),
             deleted: None,
+            used: None,
         };
         Ok(Rows { old, new })
     }

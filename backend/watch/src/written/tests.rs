@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::alerts::{AlertRegistry, AlertRegistryParts};
-use jobs::runs::{PlacedRun, RunEdits};
-use records::Records;
+use jobs::runs::{DeletedUse, PlacedRun, RunDay, RunEdits};
 use records::sources::{self, Source};
 use records::teams::{self, Team};
+use records::{Records, run_edits};
 use shared::json::Seconds;
 use shared::note::{NewNote, NoteChange};
 use shared::run::{Run, RunProcess};
@@ -76,13 +76,32 @@ async fn of_two_who_change_a_run_at_two_hubs_the_second_is_told_so() {
     there.change_run(&by, &run, named("second", Some(1))).await.expect("changed");
     let edits = RunEdits::default();
     assert_eq!(here.refresh(&edits).await.ok(), Some((1, 2)), "one row, of the second version");
-    let running = there.delete_run(&by, &run).await;
+    let none = DeletedUse::default();
+    let running = there.delete_run(&by, &run, &none).await;
     assert!(matches!(running, Err(Denied::Conflict(_))), "{running:?}");
-    there.delete_run(&by, &placed(Some(NOW - 1_000))).await.expect("deleted");
+    there.delete_run(&by, &placed(Some(NOW - 1_000)), &none).await.expect("deleted");
     assert_eq!(here.refresh(&edits).await.ok(), Some((1, 3)));
     // Its ID is free again, and the next run has no names of it.
     here.change_run(&by, &run, named("third", Some(0))).await.expect("another run");
     assert_eq!(there.refresh(&edits).await.ok(), Some((2, 4)));
+}
+
+#[tokio::test]
+async fn of_a_deleted_run_its_use_stays_and_none_of_its_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let book = hub(folder.path()).await;
+    machine(&book).await;
+    let by = Principal::local(0);
+    book.change_run(&by, &placed(None), named("secret", None)).await.expect("changed");
+    let days = vec![RunDay { day: 19_675, ..RunDay::default() }];
+    let used = DeletedUse { project: Some("vision".into()), user: Some("ada".into()), days };
+    book.delete_run(&by, &placed(Some(NOW - 1_000)), &used).await.expect("deleted");
+    let mut change = book.0.begin().await.expect("a change");
+    let row = run_edits::list(&mut change, "one").await.expect("read").pop().expect("a row");
+    assert!(row.deleted.is_some());
+    assert_eq!(row.names, "{}");
+    let kept: DeletedUse = serde_json::from_str(&row.used.expect("its use")).expect("JSON");
+    assert_eq!(kept, used);
 }
 
 #[tokio::test]
@@ -95,7 +114,7 @@ async fn a_run_of_unknown_machines_is_nobodys() {
     for run in [none, other] {
         for by in [Principal::local(0)] {
             assert!(book.change_run(&by, &run, named("x", None)).await.is_err());
-            assert!(book.delete_run(&by, &run).await.is_err());
+            assert!(book.delete_run(&by, &run, &DeletedUse::default()).await.is_err());
         }
     }
 }
@@ -124,6 +143,6 @@ async fn a_note_of_one_hub_is_read_and_changed_at_the_other() {
     let unseen = here.remove_note(&by, &note.id, |_| None).await;
     assert!(matches!(unseen, Err(Denied::Unknown)), "{unseen:?}");
     // It goes with its run.
-    there.delete_run(&by, &placed(Some(NOW - 1_000))).await.expect("deleted");
+    there.delete_run(&by, &placed(Some(NOW - 1_000)), &DeletedUse::default()).await.expect("deleted");
     assert_eq!(here.notes(Some(&by), &wanted, name).await.expect("read").notes, []);
 }

@@ -158,7 +158,8 @@ fn lines(page: Page, told: &GpuTime) -> Vec<Line> {
             None => row.of.clone(),
         };
         let head = match told.by {
-            GpuTimeBy::Run => {
+            // Deleted runs are one row without an ID.
+            GpuTimeBy::Run if !row.of.is_empty() => {
                 let to = page.address_of_runs(std::slice::from_ref(&row.of));
                 Cell::Link(to, name.clone(), row.of.clone(), Mark::default())
             }
