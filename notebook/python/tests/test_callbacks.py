@@ -33,10 +33,12 @@ class Callbacks(Case):
         callbacks.Callback = object
         parts = {"lightning": types.ModuleType("lightning"), "lightning__pytorch": types.ModuleType("lightning.pytorch")}
         module = self.load("lightning", lightning__pytorch__callbacks=callbacks, **parts)
-        trainer = types.SimpleNamespace(callback_metrics={"train/loss": 0.5}, global_step=7)
+        trainer = types.SimpleNamespace(callback_metrics={"train/loss": 0.5}, global_step=7, sanity_checking=False)
         callback = module.WatchglassCallback(every=2)
         for batch in range(4):
             callback.on_train_batch_end(trainer, None, None, None, batch)
+        callback.on_validation_end(trainer, None)
+        trainer.sanity_checking = True
         callback.on_validation_end(trainer, None)
         self.assertEqual(self.logged, [({"train/loss": 0.5}, 7)] * 3)
 

@@ -56,6 +56,11 @@ class Road(Case):
         with self.assertRaisesRegex(client.Unreachable, "write http://localhost:7171/"):
             client.ask("api/v1/kernels")
 
+    def test_an_address_that_does_not_respond_is_named_with_its_reason(self):
+        os.environ["WATCHGLASS_URL"] = "unix:" + os.path.join(self.data, "none.sock")
+        with self.assertRaisesRegex(client.Unreachable, "WATCHGLASS_URL does not respond: .*No such file"):
+            client.ask("api/v1/kernels")
+
     def test_the_sentence_of_a_refusal_comes_through(self):
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)
@@ -286,7 +291,7 @@ class Markers(Case):
         self.assertEqual(len({alert["id"] for alert in alerts}), len(alerts))
         markers = [json.loads(body) for _, path, _, body in fake.asked if path == "/api/v1/markers"]
         self.assertEqual([one["text"] for sent in markers for one in sent["markers"]], ["before", "after"])
-        self.assertEqual((client.sender().dropped, client.sender().failed), (0, 0))
+        self.assertEqual((client.sender().dropped, client.sender().failed), (1, 0), "the last alert has no valid wait")
 
     def test_an_alert_of_a_run_is_one_datagram(self):
         path = os.path.join(self.data, "run.sock")

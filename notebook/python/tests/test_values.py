@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import statistics
 import subprocess
@@ -12,7 +13,7 @@ import unittest
 from unittest import mock
 
 import watchglass
-from watchglass import values
+from watchglass import client, values
 from watchglass.values import MAX_CALLS, MAX_NAMES, Values
 
 from .case import SOON, Case
@@ -76,10 +77,75 @@ class Logged(Case):
         self.assertEqual(self.values.dropped, 10)
         for wrong in (None, 7, "loss", {"x"}):
             watchglass.log(wrong)
+        self.assertEqual((self.values.dropped, "items" in self.values.error), (14, True))
         watchglass.log({"w": 1}, step="many")
         self.assertEqual(json.loads(sock.recv(values.MESSAGE_BYTES)), {"values": {"w": 1.0}, "pid": os.getpid()})
-        self.assertEqual(self.values.error, "the step is no whole number")
-        self.assertEqual(self.values.status()["dropped"], 10)
+        self.assertEqual(self.values.error, "the step is no whole number from 0")
+        self.assertEqual(self.values.status()["dropped"], 14)
+
+    def test_no_step_and_no_lack_of_files_ends_the_thread(self):
+        sock = self.listen()
+
+        class Tensor:
+            def __int__(self):
+                raise RuntimeError("a Tensor with 2 elements cannot be converted to Scalar")
+
+        for step in (Tensor(), 10**5000, -1, float("nan")):
+            watchglass.log({"loss": 1.0}, step=step)
+            self.assertEqual(json.loads(sock.recv(values.MESSAGE_BYTES)), {"values": {"loss": 1.0}, "pid": os.getpid()})
+        self.values._sock.close()
+        self.values._sock = None
+        with mock.patch("socket.socket", side_effect=OSError(24, "Too many open files")):
+            watchglass.log({"loss": 2.0})
+            self.until(lambda: self.asked)
+        with mock.patch.object(self.values, "_messages", side_effect=RuntimeError("unexpected")):
+            with mock.patch.object(values, "RETRY_INTERVAL", 0.01):
+                watchglass.log({"loss": 3.0})
+                self.until(lambda: self.values.error == "unexpected")
+        watchglass.log({"loss": 4.0})
+        self.assertEqual(json.loads(sock.recv(values.MESSAGE_BYTES))["values"], {"loss": 4.0})
+
+    def test_a_tensor_with_a_gradient_is_read_without_it(self):
+        class Tensor:
+            def __float__(self):
+                raise UserWarning("converting a tensor with requires_grad=True to a scalar")
+
+            def detach(self):
+                return 0.5
+
+        watchglass.log({"loss": Tensor()})
+        self.assertEqual(self.until(lambda: self.asked)[0][1]["values"], {"loss": 0.5})
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_process_that_is_forked_during_a_call_waits_for_nothing_and_counts_from_zero(self):
+        self.values.dropped, client.sender().dropped = 3, 4
+        with mock.patch.object(values, "_values", None), mock.patch.object(client, "_sender", None):
+            with values._making, client._making:
+                # A lock that can be taken twice is taken by another thread, which does not exist in the child.
+                child = self.fork_below_a_thread()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        child = os.fork()
+        if child == 0:
+            os._exit(self.values.dropped + client.sender().dropped)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def fork_below_a_thread(self):
+        """Forks in another thread than this one, which holds the locks. The child ends with 0 if it needs none of them."""
+        children = []
+
+        def fork():
+            child = os.fork()
+            if child == 0:
+                signal.alarm(int(SOON))
+                values.values()
+                client.sender()
+                os._exit(0)
+            children.append(child)
+
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+        return children[0]
 
     def test_a_server_that_comes_back_gets_the_next_values(self):
         first = self.listen()

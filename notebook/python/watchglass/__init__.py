@@ -45,7 +45,15 @@ def _put(text, kind, step, begin, end):
             marker["step"] = int(step)
         if not client.told(marker):
             client.sender().put(client.own(marker))
-    except Exception:  # An object without a text, a step that is not a number: the training goes on.
+    except Exception as error:  # An object without a text, a step that is not a number: the training goes on.
+        _drop(client.sender, error)
+
+
+def _drop(queue, error):
+    """Counts a call that cannot be sent: ``status`` shows it."""
+    try:
+        queue().drop(1, client.clip(error, 256) or type(error).__name__)
+    except Exception:  # The interpreter is ending.
         pass
 
 
@@ -65,8 +73,8 @@ def log(values, step=None):
         for name, value in values.items():
             kept[name] = value if type(value) is float or type(value) is int else _float(value)
         _values().put(kept, step)
-    except Exception:  # No dict: the training goes on.
-        pass
+    except Exception as error:  # No dict: the training goes on.
+        _drop(_values, error)
 
 
 def steps(batches, first=0):
@@ -86,7 +94,9 @@ def steps(batches, first=0):
 
 def _float(value):
     try:
-        return float(value)
+        # PyTorch warns of a number that is taken from a tensor with a gradient.
+        detach = getattr(value, "detach", None)
+        return float(value if detach is None else detach())
     except Exception:  # It is counted when it is sent.
         return None
 
@@ -109,8 +119,8 @@ def alert(title, text=None, severity="warning", wait=None):
         if not client.told_alert(said):
             said.update(t=time.time(), id=client.new_id())
             client.sender().put(client.Alert(said))
-    except Exception:  # A title without a text: the training goes on.
-        pass
+    except Exception as error:  # A title without a text: the training goes on.
+        _drop(client.sender, error)
 
 
 def status():

@@ -181,12 +181,14 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
         headers["Authorization"] = "Bearer " + hub_key()
     if body is not None:
         headers["Content-Type"] = "application/json"
+    failure = None
     try:
         for connection, base in _connections(timeout):
             try:
                 connection.connect()
-            except OSError:
+            except OSError as error:
                 connection.close()
+                failure = error
                 continue
             try:
                 connection.request("GET" if body is None else "POST", base + path, body, headers)
@@ -210,6 +212,9 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
     except ValueError:
         # An invalid address or answer.
         raise Refused("the server is not a Watchglass of this version; check WATCHGLASS_URL") from None
+    if failure is not None and os.environ.get("WATCHGLASS_URL", ""):
+        # Such as a certificate that this Python does not trust.
+        raise Unreachable("the server of WATCHGLASS_URL does not respond: %s" % failure)
     raise Unreachable("no Watchglass responds; start one with `watchglass`, or set WATCHGLASS_URL")
 
 
@@ -236,13 +241,6 @@ class Sender:
     """
 
     def __init__(self, limit=LIMIT, ask=ask, retry=RETRY):
-        #: Number of markers and alerts that the server has taken.
-        self.sent = 0
-        self.dropped = 0
-        #: Number of attempts without an answer.
-        self.failed = 0
-        #: Error of the last attempt that failed or was rejected, or None.
-        self.error = None
         self._ask, self._retry = ask, retry
         self._limit = limit
         self._begin()
@@ -251,6 +249,13 @@ class Sender:
         atexit.register(self.flush, 1.0)
 
     def _begin(self):
+        #: Number of markers and alerts that the server has taken.
+        self.sent = 0
+        self.dropped = 0
+        #: Number of attempts without an answer.
+        self.failed = 0
+        #: Error of the last attempt that failed or was rejected, or None.
+        self.error = None
         # A forked process has no thread, and drops the parent's markers, because the parent sends them.
         self._waiting = collections.deque()
         self._changed = threading.Condition()
@@ -265,6 +270,12 @@ class Sender:
         """Counts a marker that was sent as a datagram."""
         with self._changed:
             self.sent += 1
+
+    def drop(self, count, error):
+        """Counts markers that cannot be sent."""
+        with self._changed:
+            self.dropped += count
+            self.error = error
 
     def status(self):
         """Counts since the start of this process, as a dict; see ``watchglass.status``."""
@@ -383,16 +394,28 @@ class Sender:
 
 
 _sender = None
-_making = threading.Lock()
+# A signal handler may call in the middle of a call.
+_making = threading.RLock()
+
+
+def _after_fork():
+    global _making
+    # The thread that held the lock may not exist in a forked process.
+    _making = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def sender():
     """The one sender of this process."""
     global _sender
-    with _making:
-        if _sender is None:
-            _sender = Sender()
-        return _sender
+    if _sender is None:
+        with _making:
+            if _sender is None:
+                _sender = Sender()
+    return _sender
 
 
 def is_off():

@@ -20,5 +20,6 @@ class WatchglassCallback(Callback):
             log(dict(trainer.callback_metrics), step=trainer.global_step)
 
     def on_validation_end(self, trainer, module):
-        """Called by the trainer."""
-        log(dict(trainer.callback_metrics), step=trainer.global_step)
+        """Called by the trainer, also after its check before the training, whose metrics mean nothing."""
+        if not trainer.sanity_checking:
+            log(dict(trainer.callback_metrics), step=trainer.global_step)

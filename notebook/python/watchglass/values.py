@@ -26,6 +26,8 @@ MAX_NAMES = 64
 MAX_CALLS = 4096
 #: Maximum size of a message in bytes.
 MESSAGE_BYTES = 8192
+#: Maximum step: a number of JSON is exact up to it.
+MAX_STEP = 1 << 53
 #: Seconds for which the last values of a process wait for their answer.
 LAST_WAIT = 0.2
 #: Path of requests with values.
@@ -59,14 +61,18 @@ def number(value):
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
+def whole(step):
+    """``step`` as a number of a training step. Raises for anything else."""
+    step = int(step)
+    if not 0 <= step <= MAX_STEP:
+        raise ValueError(step)
+    return step
+
+
 class Values:
     """Sends values from a daemon thread that starts with the first call. ``put`` never waits and never raises."""
 
     def __init__(self, ask=None, interval=INTERVAL):
-        #: Numbers of values that were sent, and that were dropped.
-        self.sent = self.dropped = 0
-        #: Error of the last message that failed or was refused, or None.
-        self.error = None
         self._ask = ask or (lambda path, body: client.ask(path, body, timeout=TIMEOUT))
         self._interval = interval
         self._begin()
@@ -75,10 +81,15 @@ class Values:
         atexit.register(self.flush)
 
     def _begin(self):
+        #: Numbers of values that were sent, and that were dropped.
+        self.sent = self.dropped = 0
+        #: Error of the last message that failed or was refused, or None.
+        self.error = None
         # A forked process has no thread. Its parent sends what waits.
         self._calls = collections.deque(maxlen=MAX_CALLS)
         self._wake = threading.Event()
         self._sending = threading.Lock()
+        self._starting = threading.RLock()
         self._thread = None
         self._sock = None
 
@@ -94,6 +105,12 @@ class Values:
         if not self._wake.is_set():
             self._wake.set()
             if self._thread is None:
+                self._start()
+
+    def _start(self):
+        # Two threads of the job may make their first call at once.
+        with self._starting:
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="watchglass-values", daemon=True)
                 self._thread.start()
 
@@ -101,7 +118,12 @@ class Values:
         while True:
             self._wake.wait()
             self._wake.clear()
-            time.sleep(self.send())
+            try:
+                pause = self.send()
+            except Exception as error:
+                # Without this thread all further values would be lost.
+                pause, self.error = RETRY_INTERVAL, str(error) or type(error).__name__
+            time.sleep(pause)
 
     def flush(self):
         """Sends what waits, and waits a moment until the server has it: it finds the run of a process that lives."""
@@ -126,12 +148,13 @@ class Values:
                     message["step"] = step
                 body = json.dumps(message).encode()
                 if len(body) > MESSAGE_BYTES:
-                    self._drop(len(values), "the values of one message have more than %d bytes" % MESSAGE_BYTES)
+                    self.drop(len(values), "the values of one message have more than %d bytes" % MESSAGE_BYTES)
                 elif not self._datagram(body, len(values), wait):
                     pause = max(pause, self._request(body, len(values)))
         return pause
 
-    def _drop(self, count, error):
+    def drop(self, count, error):
+        """Counts values that cannot be sent."""
         self.dropped += count
         self.error = error
 
@@ -141,22 +164,22 @@ class Values:
         while self._calls:
             given, step = self._calls.popleft()
             try:
-                last = last if step is None else max(0, int(step))
-            except (TypeError, ValueError, OverflowError):
-                self.error = "the step is no whole number"
+                last = last if step is None else whole(step)
+            except Exception:  # A tensor raises errors of its own.
+                self.error = "the step is no whole number from 0"
             for name, value in given.items():
                 name = str(name)
                 try:
                     value = number(value)
                 except (TypeError, ValueError, OverflowError):
-                    self._drop(1, "the value of %s is no number" % client.clip(name, 64))
+                    self.drop(1, "the value of %s is no number" % client.clip(name, 64))
                     continue
-                if name == "step" and isinstance(value, float):
-                    last = max(0, int(value)) if step is None else last
+                if name == "step" and isinstance(value, float) and 0 <= value <= MAX_STEP:
+                    last = int(value) if step is None else last
                 elif not NAME.match(name) or name in RESERVED:
-                    self._drop(1, "%r is no name of a value" % client.clip(name, 64))
+                    self.drop(1, "%r is no name of a value" % client.clip(name, 64))
                 elif name not in values and len(values) >= MAX_NAMES:
-                    self._drop(1, "a process has at most %d names" % MAX_NAMES)
+                    self.drop(1, "a process has at most %d names" % MAX_NAMES)
                 else:
                     if not messages and isinstance(values.get(name), str) and isinstance(value, float):
                         messages.append((values, last))
@@ -173,8 +196,9 @@ class Values:
         if not hasattr(socket, "AF_UNIX"):
             return False
         for path in ([None] if self._sock else []) + places():
-            sock = self._sock or socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            sock = self._sock
             try:
+                sock = sock or socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
                 sock.setblocking(False)
                 if wait and not sock.getsockname():
                     sock.bind("")  # Linux then gives it a name, to which the server answers.
@@ -184,11 +208,12 @@ class Values:
                 sock.send(body)
             except BlockingIOError:
                 # The server does not read now. The values of the next message are newer.
-                self._drop(count, "the server does not read its socket")
+                self.drop(count, "the server does not read its socket")
                 return True
             except OSError:
-                # Nobody listens there, or no more.
-                sock.close()
+                # Nobody listens there, or no more; or this process has too many open files.
+                if sock is not None:
+                    sock.close()
                 self._sock = None
                 continue
             self.sent += count
@@ -209,7 +234,7 @@ class Values:
         try:
             dropped = int(self._ask(client.about_machine(VALUES), body).get("dropped", 0))
         except Exception as error:
-            self._drop(count, str(error))
+            self.drop(count, str(error))
             return RETRY_INTERVAL
         self.sent += count - dropped
         self.dropped += dropped
@@ -217,13 +242,25 @@ class Values:
 
 
 _values = None
-_making = threading.Lock()
+# A signal handler may call in the middle of a call.
+_making = threading.RLock()
+
+
+def _after_fork():
+    global _making
+    # The thread that held the lock may not exist in a forked process.
+    _making = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def values():
     """The one queue of this process."""
     global _values
-    with _making:
-        if _values is None:
-            _values = Values()
-        return _values
+    if _values is None:
+        with _making:
+            if _values is None:
+                _values = Values()
+    return _values
