@@ -41,14 +41,17 @@ const RULES: [&str; 26] = [
     "xid",
 ];
 
+/// Maximum number of training jobs of a link: as many as a page compares.
+const MAX_RUNS: usize = 8;
+
 /// Kinds of markers that name neither a person nor code.
 const MARKERS: [&str; 5] = ["epoch", "step", "checkpoint", "eval", "preempting"];
 
 /// The objects that the query of a link names, besides its machines. They are chosen by the person who made the link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkedObjects {
-    /// Id of a training job.
-    pub run: Option<String>,
+    /// Ids of the training jobs, one or several that are compared.
+    pub runs: Vec<String>,
     /// Id of an alert.
     pub alert: Option<String>,
 }
@@ -58,12 +61,13 @@ impl LinkedObjects {
     pub fn of_query(query: &str) -> Self {
         let pairs = address::pairs(query);
         let last = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-        LinkedObjects { run: last("run"), alert: last("alert") }
+        let runs = pairs.iter().filter(|(name, _)| *name == "run").map(|(_, id)| id.clone());
+        LinkedObjects { runs: runs.take(MAX_RUNS).collect(), alert: last("alert") }
     }
 
     /// Whether the link is to this training job.
     pub fn has_run(&self, id: &str) -> bool {
-        self.run.as_deref() == Some(id)
+        self.runs.iter().any(|run| run == id)
     }
 }
 
@@ -328,6 +332,8 @@ mod tests {
         };
         let own = LinkedObjects::of_query("page=run&run=r1");
         assert!(own.has_run("r1") && !own.has_run("r2") && own.alert.is_none());
+        let several = LinkedObjects::of_query("page=runs&run=r1&run=r2&align=step");
+        assert!(several.has_run("r1") && several.has_run("r2") && !several.has_run("r3"));
         let shown = marker(of("epoch"), &own).expect("shown");
         assert_eq!((shown.step, shown.run.as_deref(), shown.id.as_deref()), (Some(3), Some("r1"), Some("epoch-5000")));
         assert_eq!((shown.text, shown.user), (None, None));

@@ -281,6 +281,9 @@ fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_
         assert_eq!(ask(who, path).status, status, "{path}");
     }
     assert!(!ask(&to_machine, "runs").body.contains("run shown"));
+    // A comparison has each of its runs.
+    let compared = link(&hub, "page=run&run=secret&run=shown&w=1h");
+    assert_eq!(["secret", "shown"].map(|run| ask(&compared, &format!("runs/{run}")).status), [200, 200]);
     // A saved view of a run has the machines of the run, too.
     let view = json!({ "name": "the run", "scope": "team", "query": "page=run&run=shown&w=1h" }).to_string();
     let view = hub.send("POST", "/api/v1/views?team=main", &[&hub.cookie("mike"), &hub.origin(), JSON], &view);

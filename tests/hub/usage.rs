@@ -79,6 +79,11 @@ fn gpu_time_is_for_members_and_a_limit_is_set_by_the_admins_of_the_team() {
     assert_eq!(asked("mike", "&from=-401d").status, 400, "runs are kept for 400 days");
     let none: GpuTime = serde_json::from_str(&asked("mike", "&by=month").body).expect("GPU time");
     assert_eq!((none.by, none.total.gpu_hours.0, none.limit), (GpuTimeBy::Month, 0.0, None));
+    let months = ["", "&from=-29d", "&from=-89d", "&from=-364d"];
+    for from in months.map(|span| asked("mike", &format!("&by=month{span}")).body) {
+        let of: GpuTime = serde_json::from_str(&from).expect("GPU time");
+        assert!(of.from.ends_with("-01"), "a month is whole: {}", of.from);
+    }
 
     let folder = hub.folder.path();
     let limit = || serde_json::from_str::<GpuTime>(&asked("mike", "").body).expect("GPU time").limit;

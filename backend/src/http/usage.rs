@@ -60,6 +60,11 @@ pub(super) async fn gpu_time(
     if from > to || to - from >= MAX_DAYS {
         return Err(Refusal::bad(format!("from must not be after to, and runs are kept for {MAX_DAYS} days")));
     }
+    // A part of a month would be taken for the month.
+    let from = match by {
+        GpuTimeBy::Month => Month::from_time(from * DAY_MS).began.div_euclid(DAY_MS).max(to - MAX_DAYS + 1),
+        _ => from,
+    };
     let is_csv = is_csv(&params)?;
     let team = match &app.hub {
         Some(hub) => hub.accounts.gpu_time_of(asker.principal()?, params.last("team")).await?,

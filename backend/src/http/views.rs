@@ -12,6 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode, header};
 use shared::address;
 use shared::answer::ById;
+use shared::linked::LinkedObjects;
 use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares, ViewChange, Views};
 use std::sync::Arc;
 use team::accounts::{NotSaved, Who};
@@ -86,7 +87,7 @@ pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Pa
     Ok(json(StatusCode::OK, &Shares { shares }))
 }
 
-/// The machines of the run, the alert and the finding that a query names, by their keys: those that the asker sees. None
+/// The machines of the runs, the alert and the finding that a query names, by their keys: those that the asker sees. None
 /// if it names machines, or no object.
 ///
 /// # Errors
@@ -98,9 +99,9 @@ async fn machines_of(app: &Arc<App>, asker: &Asker, query: &str) -> Result<Vec<S
         return Ok(Vec::new());
     }
     let mut keys = Vec::new();
-    let mut runs: Vec<String> = last("run").map(String::from).into_iter().collect();
-    if let Some(id) = last("alert") {
-        let labels = app.alerts()?.alert(&asker.scope, id).await?.alert.labels;
+    let LinkedObjects { mut runs, alert } = LinkedObjects::of_query(query);
+    if let Some(id) = alert {
+        let labels = app.alerts()?.alert(&asker.scope, &id).await?.alert.labels;
         match labels.get("source") {
             Some(name) => {
                 let seen = asker.reader(app).sources();
