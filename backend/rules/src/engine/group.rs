@@ -1,6 +1,7 @@
 //! Subjects that are groups: the series of a machine, a run or a GPU together.
 
 use super::compile::Compiled;
+use super::pace::Pace;
 use super::series::{unknown, weigh};
 use super::state::SubjectState;
 use super::{Engine, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE_INTERVALS, Series};
@@ -17,6 +18,7 @@ struct Member {
     host: u32,
     t: i64,
     value: f64,
+    pace: Pace,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,9 @@ pub struct Group {
 impl Group {
     pub fn set_value(&mut self, slot: u32, t: i64, value: f64) {
         if let Some(member) = self.members.get_mut(slot as usize) {
+            if member.t != 0 && t > member.t {
+                member.pace.note(t - member.t);
+            }
             (member.t, member.value) = (t, value);
         }
     }
@@ -44,10 +49,8 @@ impl Group {
     }
 
     fn value(&self, over: Across, interval: i64) -> Option<f64> {
-        let fresh = self
-            .members
-            .iter()
-            .filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE_INTERVALS * interval);
+        let is_fresh = |m: &&Member| (self.t - m.t).abs() <= STALE_INTERVALS * m.pace.usual_of(interval);
+        let fresh = self.members.iter().filter(|m| m.host != NONE && m.t != 0).filter(is_fresh);
         let (mut n, mut sum, mut low, mut high, mut holding) = (0u32, 0.0, f64::INFINITY, f64::NEG_INFINITY, 0u32);
         for member in fresh {
             n += 1;
@@ -130,7 +133,7 @@ impl Engine {
             }
         };
         let members = &mut self.groups[group as usize].members;
-        let member = Member { host: at as u32, t: 0, value: 0.0 };
+        let member = Member { host: at as u32, t: 0, value: 0.0, pace: Pace::default() };
         let slot = match members.iter().position(|m| m.host == NONE) {
             Some(free) => {
                 members[free] = member;

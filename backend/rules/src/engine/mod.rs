@@ -5,6 +5,7 @@ mod facts;
 mod group;
 mod keep;
 mod moved;
+mod pace;
 mod say;
 mod series;
 mod state;
@@ -17,6 +18,7 @@ use crate::{Transition, What};
 use compile::Compiled;
 use facts::{Fact, RunFacts};
 use group::Group;
+use pace::Pace;
 use serde::{Deserialize, Serialize};
 use series::{absent, missing, sampled};
 use shared::alert::{Alert, Rule};
@@ -39,7 +41,7 @@ pub const MAX_SUBJECTS: usize = 200_000;
 /// Ticks of a machine after a start that cannot fire an alert.
 const SETTLING: u32 = 2;
 
-/// Intervals without a sample after which a subject is unknown; a step counts at most this many.
+/// Usual times between samples after which a subject without one is unknown; a step counts at most this many.
 const STALE_INTERVALS: i64 = 3;
 
 /// An instant event stays firing for this long, and ends unless it repeats within this time; milliseconds.
@@ -130,6 +132,7 @@ struct Subject {
     /// The series of the second condition; [`NONE`] where there is none.
     second: u32,
     dirty: bool,
+    pace: Pace,
     state: SubjectState,
     more: Option<Box<More>>,
 }
@@ -374,9 +377,8 @@ impl Engine {
         if passed == 0 && !first {
             return;
         }
-        let bounded =
-            |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE_INTERVALS * interval) } as u32;
-        let dt = bounded(passed);
+        let is_set = |passed: i64| tick.clock_step || passed <= 0;
+        let dt = if is_set(passed) { interval } else { passed.min(STALE_INTERVALS * interval) } as u32;
         (host.t, host.heard) = (tick.t, host.heard.max(tick.now));
         host.ticks = host.ticks.saturating_add(1);
         let settled = host.ticks > SETTLING;
@@ -391,8 +393,11 @@ impl Engine {
                 }
                 (None, _) => absent(subject, tick.t, interval),
                 (Some(value), _) => {
-                    let step =
-                        if subject.state.seen == 0 { interval as u32 } else { bounded(tick.t - subject.state.seen) };
+                    let since = tick.t - subject.state.seen;
+                    let step = match subject.state.seen == 0 || is_set(since) {
+                        true => interval as u32,
+                        false => subject.pace.count(since, interval),
+                    };
                     let found = subject.state.unknown != 0;
                     subject.state.unknown = 0;
                     subject.state.seen = tick.t;

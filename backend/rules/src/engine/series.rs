@@ -1,6 +1,7 @@
 //! Subjects that are series: their list, and the effect of a sample on each.
 
 use super::compile::Compiled;
+use super::pace::Pace;
 use super::state::{Phase, Step, SubjectState};
 use super::window::Window;
 use super::{
@@ -30,10 +31,9 @@ pub fn missing(subject: &mut Subject, value: Option<f64>, t: i64, dt: u32, hold:
     subject.state.step(Step { t, dt, holds, clears: !holds, hold: hold * 1000, clear: 0 })
 }
 
-/// Applies a missing sample: after three intervals the subject is unknown.
+/// Applies a missing sample: after three times the usual time the subject is unknown.
 pub fn absent(subject: &mut Subject, t: i64, interval: i64) -> Option<What> {
-    let state = &mut subject.state;
-    unknown(state, t, interval)
+    unknown(&mut subject.state, t, subject.pace.usual_of(interval))
 }
 
 pub fn unknown(state: &mut SubjectState, t: i64, interval: i64) -> Option<What> {
@@ -266,8 +266,9 @@ impl Engine {
         };
         self.rules[of].subjects += 1;
         self.subjects += 1;
+        let (state, more) = (kept.state, kept.more);
         let subject =
-            Subject { rule: of as u32, series: index, second, dirty: false, state: kept.state, more: kept.more };
+            Subject { rule: of as u32, series: index, second, dirty: false, pace: Pace::default(), state, more };
         self.hosts[at].subjects.push(subject);
     }
 

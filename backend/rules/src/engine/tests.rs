@@ -145,6 +145,23 @@ fn a_value_of_a_job_that_is_no_number_is_told_with_its_rank_and_run() {
 }
 
 #[test]
+fn a_value_that_comes_each_ten_seconds_fires_after_the_time_of_its_rule_and_is_known_in_between() {
+    let mut world = World::new(&[rule("high", "job.loss > 3 for 60s")], &["a"], &["job.loss{rank=\"0\",run=\"abc\"}"]);
+    assert_eq!(world.ticks(5, &[1.0]), []);
+    let mut told = Vec::new();
+    for _ in 0..20 {
+        world.tick("a", &[5.0]);
+        (0..9).for_each(|_| world.tick("a", &[f64::NAN]));
+        told.push(world.whats());
+    }
+    // The first two times between samples are learned.
+    assert_eq!(told.iter().position(|whats| whats.contains(&Fired)), Some(8));
+    assert_eq!(told.concat(), [Pending, Fired], "between two steps it is no other value");
+    let silent: Vec<What> = world.ticks(60, &[f64::NAN]).into_iter().map(|(_, what)| what).collect();
+    assert_eq!(silent, [Changed], "three times later it is unknown");
+}
+
+#[test]
 fn a_value_is_compared_with_its_own_mean() {
     let slow = rule("slow", "job.tokens_per_s < 0.8 x its mean over 60s for 5s");
     let mut world = World::new(&[slow], &["a"], &["job.tokens_per_s{rank=\"0\",run=\"abc\"}"]);
