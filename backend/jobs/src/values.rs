@@ -66,15 +66,20 @@ pub fn take(live: &Live, source: SourceId, new: NewValues, pid: Option<u32>) -> 
 /// it, and the others, such as `watchglass log` outside of a run, without one. None for a process that has ended.
 fn sender(live: &Live, source: SourceId, pid: Option<u32>, named: Option<u32>) -> Option<ValueSender> {
     let Some(pid) = pid else { return Some(ValueSender::default()) };
-    let state = live.source(source);
-    let mut line = line(pid).peekable();
-    line.peek()?;
-    if let Some(sender) = state.job_values.of_run(line) {
+    line(pid).next()?;
+    if let Some(sender) = place_of(live, source, pid) {
         return Some(sender);
     }
+    let state = live.source(source);
     let kernel = named.and_then(|_| state.kernels.of_process(pid).ok());
     let kernel = kernel.map(|id| kernel::short(&id).to_string());
     Some(ValueSender { pid: named.filter(|_| kernel.is_none()).map(|_| pid), kernel, ..ValueSender::default() })
+}
+
+/// The place of a process in its run: its own, or that of the nearest ancestor in one. None outside of a run, and for a
+/// process that has ended.
+pub(crate) fn place_of(live: &Live, source: SourceId, pid: u32) -> Option<ValueSender> {
+    live.source(source).job_values.of_run(line(pid))
 }
 
 /// A process and its ancestors, by PID and start; empty if it has ended.

@@ -8,10 +8,12 @@ pub mod marker;
 pub mod steps;
 pub mod words;
 
+use crate::values::place_of;
 use cells::Cell;
-use inventory::{Kernel, Kernels, NoKernel};
+use inventory::{Kernel, NoKernel};
 use parking_lot::Mutex;
 use shared::answer::markers::{CellPhase, Marker};
+use shared::catalog::job::ValueSender;
 use shared::new_marker::{BadMarker, MAX_NEW_MARKERS, MarkerSender, NewMarker};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -201,11 +203,16 @@ impl Markers {
         let mut known = HashMap::new();
         let mut markers = Vec::with_capacity(new.len());
         for (at, new) in new.into_iter().enumerate() {
-            let sender = match (&new.kernel, new.pid) {
+            let (sender, place) = match (&new.kernel, new.pid) {
                 (None, Some(pid)) => {
-                    sender(&kernels, &mut known, pid).map_err(|why| RefusedMarkers::Process(at, why))?
+                    process_of(live, source, &mut known, pid).map_err(|why| RefusedMarkers::Process(at, why))?
                 }
-                _ => MarkerSender { sent_by: sent_by.map(String::from), ..MarkerSender::default() },
+                _ => (MarkerSender { sent_by: sent_by.map(String::from), ..MarkerSender::default() }, None),
+            };
+            let (new, sender) = match place.filter(|_| new.run.is_none()) {
+                // As if it came over the socket of runs.
+                Some(place) => (NewMarker { run: place.run, rank: place.rank, ..new }, MarkerSender::default()),
+                None => (new, sender),
             };
             markers.push(new.checked(sender, wall).map_err(|why| RefusedMarkers::Bad(at, why))?);
         }
@@ -296,11 +303,20 @@ fn had_begun(kernel: &Kernel, t: i64) -> bool {
     kernel.started.is_none_or(|started| t >= started - CLOCK_STEPS_MS)
 }
 
-/// The process of a PID: a kernel, or another program of this user. A PID of an ended process is an error.
-fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -> Result<MarkerSender, NoKernel> {
-    if let Some(sender) = known.get(&pid) {
-        return Ok(sender.clone());
+/// A process that sends markers, and its place in a run.
+type MarkerProcess = (MarkerSender, Option<ValueSender>);
+
+/// The process of a PID: a kernel, or another program of this user, which may be below a run.
+fn process_of(
+    live: &Live,
+    source: SourceId,
+    known: &mut HashMap<u32, MarkerProcess>,
+    pid: u32,
+) -> Result<MarkerProcess, NoKernel> {
+    if let Some(process) = known.get(&pid) {
+        return Ok(process.clone());
     }
+    let kernels = live.source(source).kernels.clone();
     let sender = match kernels.of_process(pid) {
         Ok(id) => MarkerSender { kernel: Some(id), ..MarkerSender::default() },
         Err(NoKernel::NotOne | NoKernel::Full) => {
@@ -309,8 +325,9 @@ fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -
         Err(NoKernel::NoProcess | NoKernel::Off) => MarkerSender::default(),
         Err(why @ (NoKernel::OtherUser | NoKernel::Early)) => return Err(why),
     };
-    known.insert(pid, sender.clone());
-    Ok(sender)
+    let place = if sender.kernel.is_none() { place_of(live, source, pid) } else { None };
+    known.insert(pid, (sender.clone(), place.clone()));
+    Ok((sender, place))
 }
 
 /// State of a kernel or a run, by the name in [`Marker::whose`]; at its first marker, restored from the newest records

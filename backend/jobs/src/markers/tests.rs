@@ -55,6 +55,26 @@ fn a_marker_is_kept_once_however_often_it_is_sent() {
     assert_eq!(markers.open(&live, 0, ID), None);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mark_of_a_request_is_of_the_run_and_rank_below_which_its_process_stands() {
+    let (live, _) = live();
+    let (markers, own) = (Markers::default(), std::process::id());
+    let start = launch::process::started(own).expect("it runs");
+    let rank = ValueSender { run: Some("abc".into()), rank: Some(3), ..ValueSender::default() };
+    live.source(0).job_values.set_processes(vec![(own, start, rank)]);
+    let two = vec![
+        new(object!({ "text": "lr", "pid": own, "id": "a" })),
+        new(object!({ "text": "lr", "pid": own, "id": "b", "run": "named" })),
+    ];
+    assert_eq!(markers.take(&live, 0, two), taken(2, 0));
+    live.source(0).job_values.set_processes(Vec::new());
+    assert_eq!(markers.take(&live, 0, vec![new(object!({ "text": "lr", "pid": own, "id": "c" }))]), taken(1, 0));
+    let kept = between(&live, 0, (0, NOW), 100, |_| true);
+    let places: Vec<_> = kept.iter().map(|(_, _, marker)| (marker.run.as_deref(), marker.rank)).collect();
+    assert_eq!(places, [(Some("abc"), Some(3)), (Some("named"), None), (None, None)]);
+}
+
 #[test]
 fn requests_are_bounded_together_whatever_runs_they_name() {
     let (live, clock) = live();
