@@ -132,3 +132,17 @@ fn a_hub_stores_what_is_submitted_for_its_own_machine() {
     let own = own.and_then(|source| source["name"].as_str()).expect("its own machine").to_string();
     are_stored(&hub, &own);
 }
+
+#[test]
+fn an_alert_needs_no_machine_where_there_is_one_alone() {
+    let hub = Hub::start(["--no-local"]);
+    let sources = seen(&hub, "sources");
+    assert_eq!(sources["sources"].as_array().map(Vec::len), Some(1), "{sources}");
+    let alert = json!({ "title": "the disk is slow", "id": "d1" });
+    // The evaluation of alerts begins some time after the start.
+    until("the alert is taken", || {
+        let answer = by_key(&hub, "alerts", &alert);
+        assert_ne!(answer.status, 400, "{answer:?}");
+        (answer.status < 300).then_some(())
+    });
+}

@@ -124,6 +124,19 @@ class Road(Case):
         self.assertEqual((mark["run"], mark.get("pid")), ("etl-1", None))
         self.assertEqual(json.loads(value), {"values": {"loss": 0.5}, "run": "etl-1"})
 
+    def test_an_alert_at_a_hub_has_its_machine_and_its_run(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        fake.answers["/api/v1/alerts"] = (201, {"id": "a", "count": 1})
+        os.environ.update(WATCHGLASS_URL="unix:" + fake.path, WATCHGLASS_SOURCE="node 7", WATCHGLASS_RUN_ID="etl-1")
+        for key in ("wg_s_x", ""):
+            os.environ["WATCHGLASS_KEY"] = key
+            watchglass.alert("disk is slow")
+            self.assertTrue(client.sender().flush(SOON))
+        at_hub, here = (json.loads(body) for _, _, _, body in fake.asked)
+        self.assertEqual((at_hub["source"], at_hub["run"]), ("node 7", "etl-1"))
+        self.assertFalse({"source", "run"} & set(here))
+
     def test_a_key_is_never_sent_in_plain_text(self):
         os.environ["WATCHGLASS_KEY"] = "wg_s_x"
         for url in ("", "http://hub.example.org/", "hub.example.org"):

@@ -118,7 +118,7 @@ def alert(title, text=None, severity="warning", wait=None):
             said["wait"] = wait if isinstance(wait, str) else "%ds" % max(0, int(wait))
         if not client.told_alert(said):
             said.update(t=time.time(), id=client.new_id())
-            client.sender().put(client.Alert(said))
+            client.sender().put(client.Alert(client.placed(said)))
     except Exception as error:  # A title without a text: the training goes on.
         _drop(client.sender, error)
 

@@ -79,6 +79,14 @@ class Alert(dict):
     """An alert in the format of the API. Each is sent in a request of its own."""
 
 
+def placed(said):
+    """Adds the machine and the run that the environment names to an alert, for a hub with several machines."""
+    for key, name in (("source", "WATCHGLASS_SOURCE"), ("run", "WATCHGLASS_RUN_ID")):
+        if hub_key() and os.environ.get(name):
+            said[key] = os.environ[name]
+    return said
+
+
 def told_alert(said):
     """Sends an alert as one datagram, like ``told`` sends a marker."""
     message = dict(said)

@@ -17,7 +17,7 @@ use shared::alert_call::AlertCall;
 use shared::wire::SourceId;
 use std::sync::Arc;
 
-/// The machine of an alert: the one that it names, the machine of its run, or this one. Callers who may not see it get
+/// The machine of an alert: the one that it names, the machine of its run, this one, or the only one at a hub. Callers who may not see it get
 /// the error of an unknown machine.
 async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<SourceId, Refusal> {
     let of_run = match &said.run {
@@ -32,7 +32,11 @@ async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<So
     };
     let on = of_run.and_then(|run| run.processes.first().map(|process| process.source.clone()));
     let sources = asker.reader(app).sources();
-    let Some(name) = said.source.clone().or(on) else {
+    let only = || match (&app.hub, &sources[..]) {
+        (Some(_), [one]) => Some(one.name.clone()),
+        _ => None,
+    };
+    let Some(name) = said.source.clone().or(on).or_else(only) else {
         let none = "the machine is missing: name it in source, or the run in run";
         return match &app.hub {
             Some(_) => Err(Refusal::bad(none)),
