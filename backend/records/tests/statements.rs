@@ -539,7 +539,7 @@ async fn views_and_links(records: &Records) {
 
 async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
     let mut on = change(records).await;
-    let edit = |letter: char, run: &str, updated, deleted| RunEditRow {
+    let edit = |letter: char, run: &str, updated, deleted: Option<i64>| RunEditRow {
         id: id(letter),
         run: run.into(),
         team: id('t'),

@@ -147,6 +147,9 @@ impl Accounts {
         let scope = match wanted.scope {
             Some(scope) => {
                 self.may_write(by, &old.team, scope)?;
+                if scope == Reach::Mine && old.owner != by.owner {
+                    return Err(Denied::invalid("only its owner can make a view of the team their own").into());
+                }
                 if scope_word(scope) != old.scope {
                     self.has_room(&mut change, by, &old.team, scope).await?;
                 }

@@ -54,6 +54,12 @@ async fn a_view_is_its_makers_and_the_teams_is_for_members() {
         panic!("somebody was faster")
     };
     assert_eq!((conflict.theirs.version, conflict.theirs.name.as_str(), conflict.yours.version), (2, "theirs", 1));
+    // An admin would take it away from everybody but its owner, also from the admins.
+    let hide = ViewChange { version: 2, scope: Some(Reach::Mine), ..ViewChange::default() };
+    let NotSaved::Denied(denied) = accounts.change_view(&ada, &team.id, &hide).await.expect_err("another's") else {
+        panic!("nobody was faster")
+    };
+    assert_eq!(denied.status(), 400);
     assert_eq!(accounts.remove_view(&mike, "default").await.expect_err("built in").status(), 403);
     for query in ["x=1&".repeat(3_000), format!("find={}", "%20".repeat(2_800))] {
         let long = NewView { query, ..view("long", Reach::Mine) };
