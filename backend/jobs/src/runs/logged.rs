@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// Maximum number of values of the lines of a run: with more ranks, fewer names have a chart.
+/// Maximum number of values of the lines of a run: with more ranks, further names have one line of all ranks.
 const MAX_VALUES: usize = 120_000;
 
 /// Maximum number of names in the summary of a run.
@@ -101,22 +101,42 @@ fn measures(
     let mut room = MAX_VALUES / points.max(1);
     let width = read_step(span, interval(sources, run));
     let read = read(live, sources, run, span, (width, false), |tag| !is(&job::STEP, tag));
+    let mut further = read.len();
     let mut all = Vec::new();
     for (tag, series) in read {
-        let Some(left) = room.checked_sub(series.len()) else { break };
-        room = left;
+        further -= 1;
         let odd = is(&job::NOT_A_NUMBER, &tag);
-        let lines = series.iter().map(|one| Line {
+        let own = |one: &Logged| Line {
             source: one.source.clone(),
             rank: one.sender.rank,
             label: named(one),
             values: line(&[one.buckets.iter().collect()], Together::Mean, from, step, points),
-        });
+        };
+        // Each further name has a line at least.
+        let lines: Vec<Line> = match series.len() + further <= room {
+            true => series.iter().map(own).collect(),
+            false => vec![joined(&series, odd, (from, step, points))],
+        };
+        let Some(left) = room.checked_sub(lines.len()) else { break };
+        room = left;
         let title = if odd { job::NOT_A_NUMBER.title } else { tag.trim_start_matches(job::PREFIX) };
-        let (title, lines) = (title.to_string(), lines.collect());
+        let title = title.to_string();
         all.push(Measure { id: tag, title, unit: Unit::Count, together: Together::Mean, lines });
     }
     all
+}
+
+/// One line of the processes of a name, for which lines of their own have no room.
+fn joined(series: &[Logged], odd: bool, (from, step, points): (i64, i64, usize)) -> Line {
+    let buckets: Vec<Vec<&Bucket>> = series.iter().map(|one| one.buckets.iter().collect()).collect();
+    // A kind that is not a number has no mean.
+    let (how, words) = if odd { (Together::Max, "largest") } else { (Together::Mean, "mean") };
+    Line {
+        source: series.first().map_or_else(String::new, |one| one.source.clone()),
+        rank: None,
+        label: Some(format!("{words} of {}", series.len())),
+        values: line(&buckets, how, from, step, points),
+    }
 }
 
 /// The name of a line, if it is not that of its rank.
@@ -229,6 +249,20 @@ mod tests {
         assert_eq!(second.values.iter().filter(|value| value.is_none()).count(), 3);
         assert_eq!(all[1].lines[0].label.as_deref(), Some("loss · rank 1"));
         assert_eq!(all[1].lines[0].values, [None, None, None, Some(1.0), Some(1.0), Some(1.0)]);
+    }
+
+    #[test]
+    fn a_name_whose_ranks_have_no_room_has_one_line_of_all() {
+        let (live, sources, run) = trained();
+        let points = MAX_VALUES / 2;
+        let all = measures(&live, &sources, &run, (0, 60_000), (0, 10_000, points));
+        let lines: Vec<_> = all.iter().map(|one| (one.id.as_str(), one.lines.len())).collect();
+        assert_eq!(lines, [("job.loss", 1), ("job.not_a_number", 1)], "no name is left out");
+        let mean = &all[0].lines[0];
+        assert_eq!((mean.rank, mean.label.as_deref()), (None, Some("mean of 2")));
+        let each = measures(&live, &sources, &run, (0, 60_000), (0, 10_000, 6));
+        let first = |at: usize| each[0].lines[at].values[0].expect("a value");
+        assert_eq!(mean.values[0], Some((first(0) + first(1)) / 2.0));
     }
 
     #[test]
