@@ -178,7 +178,7 @@ struct AllSums<'a> {
 
 impl AllSums<'_> {
     /// Adds the days of a run. Days outside of the request are ignored.
-    fn add(&mut self, run: &RunNames, days: &[RunDay]) {
+    fn add(&mut self, run: &RunNames<'_>, days: &[RunDay]) {
         let asked = self.asked;
         for RunDay { day, sums } in days.iter().filter(|one| (asked.from..=asked.to).contains(&one.day)) {
             let of = match asked.by {
