@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
+use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 /// Name of the picture, number of GPUs, theme, width and height in CSS pixels.
 const PICTURES: [(&str, &str, &str, u32, u32); 4] = [
@@ -30,8 +31,10 @@ fn main() {
         browser.eval("(document.documentElement.style.scrollbarGutter = 'auto', 0)");
         // The hint that appears once must not be in a picture.
         browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {MIN_HISTORY_SECONDS}"));
-        // The finding leads the page.
-        browser.until("document.querySelector('[data-do=show-finding]')");
+        // The finding leads the page. The demo learns from its simulated past first, which takes minutes on a loaded machine.
+        let leads =
+            || browser.peek("!!document.querySelector('[data-do=show-finding]')").as_bool().filter(|leads| *leads);
+        until_or(9 * MAX_WAIT, leads, || format!("{name}: nothing is found: {}", server.log()));
         // After two frames everything is drawn, and then moves to its place.
         let frames = "return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
         browser.script(frames);

@@ -42,8 +42,7 @@ fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
         2 * MAX_WAIT,
         || {
             // An element is missing while its part of the page is loaded.
-            let so = format!("(() => {{ try {{ return !!({expression}) }} catch {{ return false }} }})()");
-            let is_so = browser.eval(&so) == true;
+            let is_so = browser.peek(&format!("!!({expression})")) == true;
             // A page of a thousand machines needs some time for a second of them.
             if !is_so && asked % ASKED_A_SECOND == 0 {
                 crowd.pass(1);
@@ -51,8 +50,23 @@ fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
             asked += 1;
             is_so.then_some(())
         },
-        || format!("{expression}\n{}", browser.eval("document.body.innerText.slice(0, 600)")),
+        || format!("{expression}\n{}", browser.peek("document.body.innerText.slice(0, 600)")),
     );
+}
+
+/// Moves the mouse over the map, to a place that `place` finds anew each time, until an expression is true. The map may
+/// still move between the two. Returns the place.
+#[track_caller]
+pub(super) fn point(browser: &Browser, place: impl Fn() -> (f64, f64), expression: &str) -> (f64, f64) {
+    let shows = || {
+        let at = place();
+        browser.move_to(at);
+        // The tooltip follows with the next frame.
+        let frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
+        browser.peek(frames);
+        (browser.peek(expression) == true).then_some(at)
+    };
+    until_or(MAX_WAIT, shows, || format!("{expression}\n{}", browser.peek("document.getElementById('tip').innerText")))
 }
 
 #[test]
@@ -65,13 +79,17 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
         &browser,
         &format!("{SAY}.startsWith('●') && {SAY}.includes('All is well') && {SAY}.includes('GPUs are busy')"),
     );
-    let [left, top, width, _] = browser.rect("#map");
-    assert!(browser.rect("#map")[1] + browser.rect("#map")[3] < 900.0, "the map stands on the first screen");
-    // The first machine is below the name of its rack.
-    browser.move_to((left + 40.0, top + 36.0));
-    browser.until(
-        "!document.getElementById('tip').hidden && document.getElementById('tip').innerText.includes('node-01')",
-    );
+    let [_, top, _, high] = browser.rect("#map");
+    assert!(top + high < 900.0, "the map stands on the first screen");
+    // The first machine is below the name of its rack, and the racks are side by side.
+    let rack = |n: f64| {
+        let [left, top, width, _] = browser.rect("#map");
+        (left + width / 8.0 * n + 40.0, top + 36.0)
+    };
+    let named = |name: &str| {
+        format!("(tip => !tip.hidden && tip.innerText.includes('{name}'))(document.getElementById('tip'))")
+    };
+    point(&browser, || rack(0.0), &named("node-01"));
     browser.screenshot("fleet-64-dark");
     // Column heads are aligned with the end of their figures.
     let apart = r#"(() => {
@@ -81,9 +99,7 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
     })()"#;
     browser.until(&format!("(apart => apart.length > 4 && Math.max(...apart) < 1.5)({apart})"));
     // The machine under the pointer is checked before the click: new values may have moved the map.
-    let next = (left + width / 8.0 + 40.0, browser.rect("#map")[1] + 36.0);
-    browser.move_to(next);
-    browser.until("document.getElementById('tip').innerText.includes('node-09')");
+    let next = point(&browser, || rack(1.0), &named("node-09"));
     browser.click_at(next, 0);
     browser.until("location.search.includes('source=node-09')");
     until(&crowd, &browser, &format!("{LIVE} && document.querySelectorAll('article.chart').length > 2"));
@@ -211,7 +227,8 @@ fn the_finder_filters_the_table_sorts_and_keys_walk_the_map() {
     browser.until(r#"document.querySelector('#hosts th:nth-child(4)').getAttribute("aria-sort") === "descending""#);
     let busy =
         |row: &str| format!(r#"parseFloat(document.querySelector('#hosts tbody tr{row} td:nth-child(4)').innerText)"#);
-    assert!(browser.eval(&busy("")).as_f64() > browser.eval(&busy(":nth-child(24)")).as_f64());
+    // Both are read at once: new values come each second.
+    until(&crowd, &browser, &format!("{} > {}", busy(""), busy(":nth-child(24)")));
     browser.focus("#map");
     // The tooltip follows with the next frame. Each key leads to another machine.
     let named = "(document.getElementById('tip').innerText.match(/node-[0-9]+/) || [''])[0]";
@@ -316,8 +333,10 @@ fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
     // Not its number alone, which may also match an hour or a process.
     browser.insert("demo-03");
     browser.until(&format!("{lines}.length === 1"));
+    browser.eval("void (window.__before = true)");
     browser.press("Enter");
-    browser.until("document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-03'");
+    // The page of before has the new name, too, for a moment.
+    browser.until("!window.__before && document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-03'");
     // Training jobs are found from any page.
     browser.press("/");
     browser.until("document.activeElement.id === 'find'");

@@ -111,7 +111,7 @@ fn the_view_is_changed_by_keys_alone() {
     browser.press("l");
     browser.until(&format!("{LINK} === 'frozen'"));
     let to = "+new URLSearchParams(location.search).get('to')";
-    let before = browser.eval(to).as_f64().expect("a time");
+    let before = browser.until(to).as_f64().expect("a time");
     browser.press("[");
     browser.until(&format!("Math.abs({before} - {to} - 450) < 2"));
     browser.press("]");

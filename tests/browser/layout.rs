@@ -1,6 +1,6 @@
 //! Tests the layout: every width, no layout shifts, and the summary of a collapsed family.
 
-use super::{demo, live, no_faults, nothing_moved, start};
+use super::{demo, live, no_faults, nothing_moved, start, still};
 use serde_json::json;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::{Server, free_port};
@@ -187,6 +187,7 @@ fn families_are_open_as_far_as_twenty_four_charts_go_and_the_rest_says_what_is_i
         "{folded}.every(f => +f.querySelector('.n').textContent > 0 && f.querySelector('.gist').textContent.length > 3)"
     ));
     // The line of unavailable data has a reason for each entry.
+    browser.until(r#"document.querySelector(".why summary")"#);
     browser.eval(r#"(document.querySelector(".why summary").click(), 0)"#);
     browser.until(r#"[...document.querySelectorAll(".why dd")].every(d => d.textContent.length > 10)"#);
     no_faults(&browser);
@@ -208,8 +209,11 @@ fn on_a_gpu_machine_clocks_activity_and_links_are_open_and_uptime_is_a_number() 
 fn folds_are_kept_in_the_link_and_in_the_browser() {
     let (server, browser) = super::start("");
     let open = |id: &str| format!(r#"document.querySelector('details[data-section="{id}"]')?.open"#);
-    let press =
-        |id: &str| browser.eval(&format!(r#"(document.querySelector('[data-section="{id}"] summary').click(), 0)"#));
+    let press = |id: &str| {
+        let summary = format!(r#"document.querySelector('[data-section="{id}"] summary')"#);
+        browser.until(&summary);
+        browser.eval(&format!("({summary}.click(), 0)"));
+    };
     press("gpu.link");
     press("processes");
     press("gpu.more");
@@ -261,6 +265,8 @@ fn a_chart_is_hidden_by_its_menu_and_a_line_brings_it_back() {
 fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link() {
     let (server, browser) = super::start("");
     let order = "[...document.querySelectorAll('.charts article.chart')].map(a => a.dataset.panel).join()";
+    // Series, checks and rows arrive one after another.
+    still(&browser, order);
     let before = browser.eval(order).as_str().expect("a list").to_string();
     let all: Vec<&str> = before.split(',').collect();
     let choose = |chart: &str, what: &str| {

@@ -25,7 +25,7 @@ fn open(stage: &Stage, query: &str) -> Browser {
 /// Makes a tick each second until an expression is true.
 #[track_caller]
 fn run_until(stage: &Stage, browser: &Browser, expression: &str) {
-    stage.run_until(expression, || browser.eval(&format!("!!({expression})")) == true);
+    stage.run_until(expression, || browser.peek(&format!("!!({expression})")) == true);
 }
 
 #[test]
@@ -83,12 +83,7 @@ fn what_may_not_be_read_says_the_command() {
     let browser = open(&stage, "");
     browser.until(&format!("{LINES}.includes('No permission to read GPU: /dev/kfd')"));
     assert!(browser.eval(LINES).as_str().is_some_and(|l| l.contains(command)));
-    assert!(
-        browser
-            .eval(r#"document.querySelector(".why summary").innerText"#)
-            .as_str()
-            .is_some_and(|w| { w.contains("1 without permission") })
-    );
+    browser.until(r#"document.querySelector(".why summary").innerText.includes("1 without permission")"#);
     no_faults(&browser);
 }
 
@@ -97,7 +92,8 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     let stage = Stage::with_past(8);
     let browser = open(&stage, "");
     browser.until(&format!("{LINK} && {SAMPLES} > 200"));
-    assert_eq!(browser.eval(r#"document.querySelector(".lines").getAttribute("role")"#), "status", "it is announced");
+    // It is announced.
+    browser.until(r#"document.querySelector(".lines").getAttribute("role") === "status""#);
     let hung = "nvidia: no response for more than 10 s; its values are absent until it responds";
     stage.check("nvidia", CheckState::Hung, hung, "");
     browser.until(&format!("{LINES}.includes('GPU hangs: nvidia: no response')"));
@@ -273,8 +269,9 @@ fn the_window_of_a_machine_that_was_just_begun_grows_with_it() {
         browser
     };
     // It has 400 s: the usual window is full, a longer one is not.
-    assert_eq!(shown("").eval(SPAN), "5m");
-    assert_eq!(shown("?w=1h").eval(SPAN), "1h");
+    // What there was before comes after the newest samples.
+    shown("").until(&format!("{SPAN} === '5m'"));
+    shown("?w=1h").until(&format!("{SPAN} === '1h'"));
     let young = Stage::empty(1);
     young.pass(32);
     let browser = open(&young, "");

@@ -14,12 +14,12 @@ fn demo(gpus: &str) -> Browser {
     demo_in(Browser::start(), gpus)
 }
 
-/// The newest samples come before those of the rest of the minute: this waits for all of them.
+/// A live page of a demo, with all samples of its minute.
 fn demo_in(browser: Browser, gpus: &str) -> Browser {
     let server = super::demo(gpus);
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);
-    browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples >= 60"#);
+    super::whole(&browser);
     browser
 }
 

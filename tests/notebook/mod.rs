@@ -19,10 +19,10 @@ fn until(browser: &Browser, home: &Home, what: &str) -> Value {
     until_or(
         START_TIMEOUT,
         || {
-            let found = browser.eval(&format!("(() => {{ try {{ return {what} }} catch (e) {{ return null }} }})()"));
+            let found = browser.peek(what);
             Some(found).filter(|found| !matches!(found, Value::Null | Value::Bool(false)))
         },
-        || format!("{what}\n{}\n{}", browser.eval("document.body.innerText.slice(0, 2000)"), home.log()),
+        || format!("{what}\n{}\n{}", browser.peek("document.body.innerText.slice(0, 2000)"), home.log()),
     )
 }
 

@@ -87,9 +87,10 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
     const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
     const watch = event => {
       if (event.type === "pointerdown") window.__missed = !element.contains(event.target);
-      // An element that moves away while the button is down is not clicked.
+      // An element that moves away while the button is down is not clicked, nor one that another takes the place of.
       const under = () => document.elementFromPoint(event.clientX, event.clientY);
-      if (event.type === "pointerup" && element.isConnected && !element.contains(under())) window.__missed = true;
+      const gone = () => element.isConnected ? !element.contains(under()) : document.querySelector(selector) !== null;
+      if (event.type === "pointerup" && gone()) window.__missed = true;
       if (window.__missed) [event.stopImmediatePropagation(), event.preventDefault()];
       else if (event.type === "pointerup") window.__let_go();
     };
@@ -207,6 +208,12 @@ impl Browser {
     #[track_caller]
     pub fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).expect("the expression has a value")
+    }
+
+    /// The value of a JavaScript expression in the page; null where it throws, and while the page is being replaced. This
+    /// is for waits of a test's own.
+    pub fn peek(&self, expression: &str) -> Value {
+        self.try_eval(expression).unwrap_or_default()
     }
 
     fn try_eval(&self, expression: &str) -> Result<Value, String> {
