@@ -36,6 +36,25 @@ fn a_page_finds_nothing_of_another_one_and_hears_nothing_of_it() {
     assert_eq!(first.eval("matchMedia('(prefers-color-scheme: dark)').matches"), true);
 }
 
+#[test]
+fn a_click_on_an_element_that_is_made_anew_under_the_button_is_repeated() {
+    let browser = Browser::start();
+    browser.open("about:blank");
+    browser.script(
+        "window.__clicks = 0;
+         const make = () => {
+           const one = document.createElement('button');
+           one.textContent = 'press';
+           one.onclick = () => { window.__clicks += 1; };
+           document.body.replaceChildren(one);
+         };
+         make();
+         addEventListener('pointerdown', make, { once: true });",
+    );
+    browser.click("button");
+    browser.until("window.__clicks === 1");
+}
+
 /// The message of a failed test. It must not have waited for what does not come.
 #[track_caller]
 fn failure(test: impl FnOnce()) -> String {

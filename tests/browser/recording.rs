@@ -288,7 +288,7 @@ fn a_file_lies_under_what_is_live_until_it_is_taken_away() {
     live(&browser);
     drop_file(&browser, "run.watchglass", &bytes);
     browser.until(&format!(r#"{LINK} === "recorded" && {SAMPLES} > 50"#));
-    browser.click(".player [data-do=compare-file]");
+    browser.click(".player [data-do=compare-file]:not(:disabled)");
     live(&browser);
     browser.until("document.querySelector('.compared').innerText.includes('faint lines are')");
     assert_eq!(browser.eval("document.querySelector('.player')"), serde_json::Value::Null);
@@ -298,6 +298,37 @@ fn a_file_lies_under_what_is_live_until_it_is_taken_away() {
     browser.until(&format!(r"/GPU 0 [0-9.]+ was [0-9.]+/.test({rows}) && /GPU 1 [0-9.]+($|;)/.test({rows})"));
     browser.click(".compared button");
     browser.until(&format!("!document.querySelector('.compared') && !{rows}.includes('was')"));
+    no_faults(&browser);
+}
+
+/// Holds what a reader brings after its first messages, until `__pass` is called.
+const HOLD_REST: &str = r#"
+let passed = false, lists = 0;
+const queue = [], set = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage").set;
+window.__pass = () => { passed = true; queue.splice(0).forEach(one => one()); };
+Object.defineProperty(Worker.prototype, "onmessage", { configurable: true, set(take) {
+  set.call(this, take && (event => {
+    const late = () => take.call(this, event);
+    if (Array.isArray(event.data) && ++lists > 1 && !passed) queue.push(late); else late();
+  }));
+} });
+"#;
+
+#[test]
+fn a_file_that_is_still_being_read_is_not_compared() {
+    let bytes = recorded(2);
+    let browser = Browser::start();
+    browser.before_each_page(HOLD_REST);
+    browser.open(&format!("{}?w=1m", short_demo().url));
+    live(&browser);
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{LINK} === "recorded" && {SAMPLES} > 50"#));
+    // The rest would come into the live data.
+    assert_eq!(browser.eval("document.querySelector('.player [data-do=compare-file]').disabled"), true);
+    browser.eval("__pass()");
+    browser.click(".player [data-do=compare-file]:not(:disabled)");
+    browser.until("document.querySelector('.compared').innerText.includes('faint lines are')");
+    live(&browser);
     no_faults(&browser);
 }
 

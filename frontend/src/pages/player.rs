@@ -80,7 +80,14 @@ fn Controls() -> impl IntoView {
                 <span class="note" role="status" title=notes>{notes}</span>
             </Show>
             <Show when=move || page.over.get()>
-                <button class="speed" data-do="compare-file" title="Compare live data with this recording" on:click=move |_| page.compare_with_live()>
+                // What is still being read would come into the live data.
+                <button
+                    class="speed"
+                    data-do="compare-file"
+                    title="Compare live data with this recording, once all of it is read"
+                    disabled=move || page.opening.with(Option::is_some)
+                    on:click=move |_| page.compare_with_live()
+                >
                     "Compare with live"
                 </button>
                 <button class="speed" data-do="close-file" title="Close the file and go back to the server" on:click=move |_| recording::close()>
