@@ -31,9 +31,7 @@ fn tab_to(browser: &Browser, wanted: &str) {
 
 #[test]
 fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
-    let browser = demo("?w=1m");
-    browser.press(" ");
-    browser.until(&format!("{LINK} === 'frozen'"));
+    let (_server, browser) = super::past(60);
     tab_to(&browser, &format!("{HERE} !== ''"));
     let ids = browser.eval(r#"[...document.querySelectorAll("article.chart")].map(a => a.dataset.panel)"#);
     let ids: Vec<String> = serde_json::from_value(ids).expect("names");
@@ -66,9 +64,7 @@ fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
 
 #[test]
 fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
-    let browser = demo("?w=1m");
-    browser.press(" ");
-    browser.until(&format!("{LINK} === 'frozen'"));
+    let (_server, browser) = super::past(60);
     tab_to(&browser, &format!("{HERE} !== ''"));
     assert_eq!(browser.eval(r#"document.getElementById("said").getAttribute("role")"#), "status");
     browser.eval(

@@ -105,6 +105,21 @@ fn start(query: &str) -> (&'static Server, Browser) {
     (server, browser)
 }
 
+/// A page of the demo with eight GPUs that stands still at some seconds of an hour ago. They were simulated before the
+/// page, without a gap; of what followed, a loaded machine may lack some.
+#[track_caller]
+fn past(seconds: u64) -> (&'static Server, Browser) {
+    let server = demo("8");
+    let to = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs() - 3_600;
+    let browser = Browser::start();
+    browser.open(&format!("{}?from={}&to={to}", server.url, to - seconds));
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    whole(&browser);
+    let drawn = r#"document.querySelectorAll('article[data-panel]:not([data-samples="0"])').length"#;
+    browser.until(&format!("{drawn} >= {PANELS}"));
+    (server, browser)
+}
+
 /// Waits until the history of the span that a page was opened with has arrived and is drawn. The newest samples come
 /// before it. A count of samples does not tell this: on a loaded machine the demo skips a tick now and then.
 #[track_caller]

@@ -128,13 +128,7 @@ fn a_page_that_scrolls_leaves_no_values_behind_and_takes_kept_ones_along() {
 
 #[test]
 fn keys_move_the_crosshair_and_say_where_it_is() {
-    let server = super::demo("8");
-    // An hour ago was simulated before the page, second by second. Of what followed, a loaded machine may lack some.
-    let to = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs() - 3_600;
-    let browser = Browser::start();
-    browser.open(&format!("{}?from={}&to={to}", server.url, to - 300));
-    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
-    super::whole(&browser);
+    let (_server, browser) = super::past(300);
     browser.focus("article.hero .plot");
     browser.press("End");
     browser.until(TIP);
