@@ -144,7 +144,9 @@ fn clocks_have_the_form_of_the_browsers_locale() {
         super::live(&browser);
         browser.press(" ");
         // After midnight the day stands before the times.
-        browser.until(&format!("/^([0-9]+ [A-Z][a-z]+ )?{form}–{form}/.test(document.querySelector('.link small')?.innerText.trim())"));
+        browser.until(&format!(
+            "/^([0-9]+ [A-Z][a-z]+ )?{form}–{form}/.test(document.querySelector('.link small')?.innerText.trim())"
+        ));
     }
     no_faults(&browser);
 }
