@@ -257,6 +257,7 @@ fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     browser.eval("(s => { s.value = '5m'; s.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('.tok[name=hold]'))");
     browser.until("new URLSearchParams(location.search).get('alert').includes(' for 5m, until')");
     browser.eval("(s => { s.value = 'critical'; s.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('.tok[name=severity]'))");
+    browser.until("[...document.querySelector('.tok[name=to]').options].some(one => one.value === 'pager')");
     browser.eval("(s => { s.value = 'pager'; s.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('.tok[name=to]'))");
     browser.until("document.querySelector('[data-do=test-rule]')?.innerText === 'Test: notify pager'");
     browser.click("[data-do=test-rule]");
