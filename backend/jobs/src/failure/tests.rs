@@ -1,4 +1,4 @@
-//! Labeled ends of logs, known ones and held-out ones, get their classes.
+//! Labeled ends of logs, known ones, held-out ones and further ones, get their classes.
 
 use super::*;
 use shared::run::MemoryKill;
@@ -69,13 +69,54 @@ fn macro_f1(name: &str, tails: &[Tail]) -> f64 {
 }
 
 #[test]
-fn the_class_of_a_failure_is_right_on_known_and_on_held_out_ends_of_logs() {
+fn the_class_of_a_failure_is_right_on_known_on_held_out_and_on_further_ends_of_logs() {
     let known = tails(include_str!("tails_known.txt"));
     let held_out = tails(include_str!("tails_held_out.txt"));
-    for (name, tails) in [("known", &known), ("held out", &held_out)] {
+    let further = tails(include_str!("tails_further.txt"));
+    for (name, tails) in [("known", &known), ("held out", &held_out), ("further", &further)] {
         for class in FailureClass::ALL {
             assert!(tails.iter().filter(|tail| tail.class == class).count() >= 5, "{name}: {class:?}");
         }
         assert!(macro_f1(name, tails) >= 0.95, "{name}");
     }
+}
+
+#[test]
+fn the_line_that_names_the_class_is_that_of_the_cause() {
+    let failed = How { exit: Some(1), ..How::default() };
+    let line = |lines: &[&str]| classify(&failed, lines).and_then(|failure| failure.line);
+    let explained =
+        ["DistBackendError: NCCL error, unhandled cuda error", "Last error:", "Cuda failure 2 'out of memory'"];
+    assert_eq!(line(&explained), Some(2));
+    // Code in a traceback is no message, and neither is a figure.
+    let code =
+        ["  File \"a.py\", line 3, in f", "    raise Odd(\"CUDA error\")", "lib.Odd: no score", "Test Error: 0.1"];
+    assert_eq!(line(&code), Some(2));
+    // More lines of a footer than those after which an error is overcome.
+    let follows = |further: &[&str]| {
+        let further = further.iter().copied().cycle().take(2 * OVERCOME_LINES);
+        line(&std::iter::once("KeyError: 'a'").chain(further).collect::<Vec<_>>())
+    };
+    assert_eq!(follows(&["wandb: a 1", "srun: error: node-1: task 3: Exited with exit code 1", "======"]), Some(0));
+    assert_eq!(follows(&["  1%|1 | 1/99 [00:01<01:39]"]), None, "it went on");
+}
+
+#[test]
+fn a_signal_is_explained_only_by_a_line_that_can_have_caused_it() {
+    let class = |signal: Option<&str>, exit: Option<i32>, line: &str| {
+        let how = How { signal: signal.map(String::from), exit, ..How::default() };
+        classify(&how, &[line]).map(|failure| failure.class)
+    };
+    let stopped = Some(FailureClass::Stopped);
+    for status in STOP_STATUSES {
+        assert_eq!(class(None, Some(status), "BrokenPipeError: [Errno 32] Broken pipe"), stopped, "{status}");
+    }
+    assert_eq!(class(Some("SIGTERM"), None, "ValueError: no rows"), stopped);
+    assert_eq!(class(Some("SIGTERM"), None, "CUDA out of memory"), Some(FailureClass::OutOfGpuMemory));
+    assert_eq!(
+        class(Some("SIGKILL"), None, "ls: cannot access 'a': No such file or directory"),
+        Some(FailureClass::Unknown)
+    );
+    assert_eq!(class(Some("SIGKILL"), None, "ValueError: no rows"), Some(FailureClass::Exception));
+    assert_eq!(class(None, Some(1), "x.errors.ChildFailedError:"), Some(FailureClass::Unknown));
 }

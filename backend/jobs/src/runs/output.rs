@@ -449,7 +449,8 @@ fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
             role if role.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => Prefix::Local,
             _ => return None,
         };
-        return Some((kind, name[at..].parse().ok()?, rest.trim_start()));
+        // Frames of tracebacks keep their indentation.
+        return Some((kind, name[at..].parse().ok()?, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     let bare = text.trim_start_matches(' ');
     let (number, rest) = bare.split_at(digits(bare));
