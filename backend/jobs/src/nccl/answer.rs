@@ -63,21 +63,27 @@ fn of_text(text: &str) -> Vec<Lacking> {
         } else if words.ends_with("have status") || words.contains(" reported ") || words.contains("has status") {
             listed = Listed::Other;
         }
-        let Some(rank) = rank(words) else { continue };
-        match listed {
-            Listed::Silent => {
-                let silent = |one: &&mut Lacking| one.communicator == communicator && one.lack == NcclLack::Silent;
-                match all.iter_mut().find(silent) {
-                    Some(known) => known.ranks.push(rank),
-                    None => all.push(Lacking { communicator, lack: NcclLack::Silent, ranks: vec![rank], count: 1 }),
-                }
-            }
-            Listed::Issued(of) => counts.entry(of).or_default().1.push(rank),
-            Listed::Other => {}
+        match (listed, rank(words)) {
+            (Listed::Silent, Some(rank)) => add_silent(&mut all, communicator, [rank]),
+            (Listed::Silent, None) => add_silent(&mut all, communicator, missing_ranks(words)),
+            (Listed::Issued(of), Some(rank)) => counts.entry(of).or_default().1.push(rank),
+            _ => {}
         }
     }
     all.extend(behind(communicator, counts));
     all
+}
+
+/// Adds ranks of a communicator that do not answer.
+fn add_silent(all: &mut Vec<Lacking>, communicator: u64, ranks: impl IntoIterator<Item = NcclRank>) {
+    let silent = |one: &&mut Lacking| one.communicator == communicator && one.lack == NcclLack::Silent;
+    match all.iter_mut().find(silent) {
+        Some(known) => known.ranks.extend(ranks),
+        None => {
+            let ranks: Vec<NcclRank> = ranks.into_iter().collect();
+            all.push(Lacking { communicator, lack: NcclLack::Silent, count: ranks.len(), ranks });
+        }
+    }
 }
 
 /// The ranks that are behind the most advanced ones, furthest first.
@@ -109,6 +115,13 @@ fn rank(words: &str) -> Option<NcclRank> {
         Some((pid.parse().ok()?, node.trim().parse().ok()?))
     });
     Some(NcclRank { rank, process })
+}
+
+/// The ranks of `The missing ranks: 21,22`: NCCL 2.24 lists them without their processes.
+fn missing_ranks(words: &str) -> Vec<NcclRank> {
+    let list = words.strip_prefix("The missing rank").and_then(|rest| rest.trim_start_matches('s').strip_prefix(": "));
+    let number = |rank: &str| Some(NcclRank { rank: rank.trim().parse().ok()?, process: None });
+    list.map(|list| list.split(',').filter_map(number).collect()).unwrap_or_default()
 }
 
 fn hash(text: &str) -> Option<u64> {

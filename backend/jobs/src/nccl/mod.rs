@@ -10,19 +10,19 @@ mod answer;
 
 use shared::nccl::NcclReport;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Port of NCCL, without `NCCL_RAS_ADDR`.
 pub const PORT: u16 = 28_028;
 
-/// Maximum time of all of a request.
+/// Maximum time of all requests to a port.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time for which NCCL waits for its other processes, seconds. Ranks that do not answer are reported after it.
 const PEERS_TIMEOUT_S: u32 = 2;
 
-/// Maximum size of an answer, bytes: 1,024 ranks need 600 KiB as JSON.
+/// Maximum size of an answer, bytes: 1,024 ranks need 600 KiB as JSON for each communicator that all of them share.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Maximum length of a line before the answer, bytes.
@@ -35,9 +35,15 @@ struct Deadline {
 }
 
 impl Deadline {
-    fn connect(port: u16) -> io::Result<Deadline> {
-        let until = Instant::now() + TIMEOUT;
-        let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), TIMEOUT)?;
+    /// Connects to either address of loopback: NCCL listens only on the first address of `localhost`, which is `::1` on
+    /// many machines.
+    fn connect(port: u16, until: Instant) -> io::Result<Deadline> {
+        let to = |address: SocketAddr| {
+            let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            TcpStream::connect_timeout(&address, left)
+        };
+        let stream = to(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            .or_else(|_| to(SocketAddr::from((Ipv6Addr::LOCALHOST, port))))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
         Ok(Deadline { stream, until })
     }
@@ -72,7 +78,7 @@ impl Deadline {
         loop {
             match self.read(&mut part)? {
                 0 => return Ok(answer),
-                read if answer.len() + read > MAX_ANSWER_BYTES => return Err(io::Error::other("too long")),
+                read if answer.len() + read > MAX_ANSWER_BYTES => return Err(io::ErrorKind::FileTooLarge.into()),
                 read => answer.extend_from_slice(&part[..read]),
             }
         }
@@ -82,12 +88,25 @@ impl Deadline {
 /// The report of the job that listens on a port of loopback: the ranks that the others wait for. None if nothing listens
 /// there, if it is no NCCL, if it does not answer within 5 s, or if no rank is missing or behind. It blocks.
 pub fn ask(port: u16) -> Option<NcclReport> {
-    let told = asked(port).inspect_err(|error| tracing::debug!(%error, port, "NCCL gives no answer")).ok()?;
+    let until = Instant::now() + TIMEOUT;
+    let told = match asked(port, Form::Json, until) {
+        // JSON lists each rank of each communicator, the text only those that differ.
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => asked(port, Form::Text, until),
+        told => told,
+    };
+    let told = told.inspect_err(|error| tracing::debug!(%error, port, "NCCL gives no answer")).ok()?;
     answer::read(&told)
 }
 
-fn asked(port: u16) -> io::Result<Vec<u8>> {
-    let mut connection = Deadline::connect(port)?;
+/// Form of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Text,
+}
+
+fn asked(port: u16, form: Form, until: Instant) -> io::Result<Vec<u8>> {
+    let mut connection = Deadline::connect(port, until)?;
     if !connection.command("CLIENT PROTOCOL 2")?.starts_with("SERVER PROTOCOL ") {
         return Err(io::Error::other("this is no NCCL"));
     }
@@ -95,7 +114,9 @@ fn asked(port: u16) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("the timeout is refused"));
     }
     // NCCL before 2.28.7 knows no format but text, and says so.
-    connection.command("SET FORMAT json")?;
+    if form == Form::Json {
+        connection.command("SET FORMAT json")?;
+    }
     connection.rest("VERBOSE STATUS")
 }
 

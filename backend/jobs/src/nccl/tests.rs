@@ -52,6 +52,33 @@ TIMEOUT
   Encountered 1 communication timeout while gathering communicator data
 ";
 
+/// The same as 2.24 writes it: ranks without their processes.
+const INCOMPLETE_2_24: &str = "\
+Errors
+======
+
+DEAD
+  2 job processes are considered dead (unreachable via the RAS network)
+  Process 3487984 on node 172.16.64.213 managing GPU 5
+  Process 3487985 on node 172.16.64.213 managing GPU 6
+
+#0-0 (cf264af53edbe986) INCOMPLETE
+  Missing communicator data from 2 ranks
+  The missing ranks: 21,22
+
+#1-3 (9e17999afaa87dbb) INCOMPLETE
+  Missing communicator data from 1 rank
+  The missing rank: 5
+
+Warnings
+========
+
+#0-0 (cf264af53edbe986) MISMATCH
+  Communicator ranks have different status
+  29 ranks have status RUNNING
+  The unknown ranks: 21,22
+";
+
 /// The form of later versions: the counts of each operation, and a rank by itself.
 const STRAGGLER: &str = "\
 Warnings
@@ -138,6 +165,15 @@ fn answers_of_all_versions_name_the_ranks_that_the_others_wait_for() {
         words(INCOMPLETE).as_deref(),
         Some("NCCL: rank 29 (process 3487984 on 172.16.64.213) does not answer, communicator cf264af53edbe986")
     );
+    // The smallest group counts.
+    let of_2_24 = INCOMPLETE_2_24.split("#1-3").next().expect("a begin");
+    assert_eq!(
+        [of_2_24, INCOMPLETE_2_24].map(words).map(|words| words.expect("ranks")),
+        [
+            "NCCL: ranks 21, 22 do not answer, communicator cf264af53edbe986",
+            "NCCL: rank 5 does not answer, communicator 9e17999afaa87dbb"
+        ]
+    );
     assert_eq!(
         words(STRAGGLER).as_deref(),
         Some(
@@ -169,6 +205,8 @@ fn answers_without_a_lack_and_those_that_lie_name_nobody() {
         "{",
         "{ \"communicators\": 3 }",
         "#0-0 (x) INCOMPLETE\n  Rank 99999999999 -- GPU 0",
+        "#0-0 (x) INCOMPLETE\n  The missing ranks: <b>, -1, 99999999999",
+        "  The missing rank: 5",
         "  Rank 1 -- GPU 0 managed by process 1 on node 10.0.0.1",
         "#0-0 (1) ERROR\n  Rank 1 reported System error -- GPU 0 managed by process 1 on node 10.0.0.1",
         "#0-0 (1) MISMATCH\n  Rank 1 has status ABORT -- GPU 0 managed by process 1 on node 10.0.0.1",
@@ -184,23 +222,25 @@ fn answers_without_a_lack_and_those_that_lie_name_nobody() {
     assert_eq!((report.ranks.len(), report.further, report.lack), (MAX_RANKS, 4_992, NcclLack::Silent));
 }
 
-/// A server that answers each line by `lines`, and then sends `rest`; the port.
+/// Answers each line of a request by `lines`, and the last one by `rest`.
+fn serve(mut stream: TcpStream, lines: &[&str], rest: impl Fn(&mut TcpStream)) {
+    let mut byte = [0];
+    let mut line = |stream: &mut TcpStream| {
+        while stream.read(&mut byte).is_ok_and(|read| read == 1) && byte[0] != b'\n' {}
+    };
+    for answer in lines {
+        line(&mut stream);
+        let _ = stream.write_all(answer.as_bytes());
+    }
+    line(&mut stream);
+    rest(&mut stream);
+}
+
+/// A server that answers one request by `lines`, and then sends `rest`; the port.
 fn server(lines: &'static [&'static str], rest: impl Fn(&mut TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("bound").port();
-    thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a request");
-        let mut byte = [0];
-        let mut line = |stream: &mut TcpStream| {
-            while stream.read(&mut byte).is_ok_and(|read| read == 1) && byte[0] != b'\n' {}
-        };
-        for answer in lines {
-            line(&mut stream);
-            let _ = stream.write_all(answer.as_bytes());
-        }
-        line(&mut stream);
-        rest(&mut stream);
-    });
+    thread::spawn(move || serve(listener.accept().expect("a request").0, lines, rest));
     port
 }
 
@@ -214,6 +254,29 @@ fn a_server_is_asked_in_its_own_form() {
     assert!(ask(text).is_some_and(|report| report.ranks[0].rank == 7));
     let json = server(KNOWS, |stream| stream.write_all(json(true).as_bytes()).expect("sent"));
     assert!(ask(json).is_some_and(|report| report.ranks[0].rank == 2));
+}
+
+#[test]
+fn a_server_on_the_other_address_of_loopback_is_asked() {
+    // Machines without IPv6 have no such address.
+    let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else { return };
+    let port = listener.local_addr().expect("bound").port();
+    let send = |stream: &mut TcpStream| stream.write_all(json(true).as_bytes()).expect("sent");
+    thread::spawn(move || serve(listener.accept().expect("a request").0, KNOWS, send));
+    assert!(ask(port).is_some_and(|report| report.ranks[0].rank == 2));
+}
+
+#[test]
+fn an_answer_that_is_too_long_as_json_is_requested_as_text() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        let long = |stream: &mut TcpStream| while stream.write_all(&[b' '; 64 << 10]).is_ok() {};
+        serve(listener.accept().expect("a request").0, KNOWS, long);
+        let text = |stream: &mut TcpStream| stream.write_all(STRAGGLER.as_bytes()).expect("sent");
+        serve(listener.accept().expect("another").0, &KNOWS[..2], text);
+    });
+    assert!(ask(port).is_some_and(|report| report.ranks[0].rank == 7));
 }
 
 #[test]
