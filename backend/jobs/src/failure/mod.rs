@@ -8,7 +8,7 @@
 
 mod patterns;
 
-use patterns::{Hit, Place, Tracebacks, Weight, is_mild, is_noise, is_trouble, without_prefix};
+use patterns::{Hit, Place, Tracebacks, Weight, is_chain, is_lost_peer, is_mild, is_noise, is_trouble, without_prefix};
 use shared::failure::FailureClass;
 use shared::run::{How, RunState};
 
@@ -85,10 +85,11 @@ pub fn class_of(how: &How) -> Option<FailureClass> {
 /// ended with it.
 fn of_lines(lines: &[&str]) -> Option<(Hit, usize)> {
     let mut best: Option<(Hit, usize)> = None;
-    let mut ordinary = 0;
+    let (mut ordinary, mut is_chained) = (0, false);
     let mut tracebacks = Tracebacks::default();
     for (at, line) in lines.iter().enumerate() {
         let line = without_prefix(line);
+        is_chained |= is_chain(line);
         if line.trim().is_empty() || is_noise(line) {
             continue;
         }
@@ -102,12 +103,16 @@ fn of_lines(lines: &[&str]) -> Option<(Hit, usize)> {
             best = None;
         }
         ordinary = 0;
+        // The peers of a rank that has failed lose it.
+        let is_of_peer = !is_chained && hit.class == FailureClass::NcclError && is_lost_peer(line);
         let is_better = best.is_none_or(|(known, _)| match hit.weight {
+            Weight::Cause if known.weight == Weight::Exception && is_of_peer => false,
             Weight::Exception | Weight::Complaint | Weight::Launcher => hit.weight >= known.weight,
             _ => hit.weight > known.weight,
         });
         if is_better {
             best = Some((hit, at));
+            is_chained = false;
         }
     }
     best.filter(|_| ordinary < OVERCOME_LINES)

@@ -361,16 +361,37 @@ const COMPLAINTS: &[Pattern] = &[
 
 /// Names of exceptions by which a launcher says that its process failed, and what that tells: a process that ended may
 /// have been killed.
-const LAUNCHERS: [(&str, FailureClass); 5] = [
+const LAUNCHERS: [(&str, FailureClass); 9] = [
     ("childfailederror", Unknown),
     ("processexitedexception", Unknown),
+    ("brokenprocesspool", Unknown),
+    ("workercrashederror", Unknown),
+    ("actordiederror", Unknown),
+    ("rayactorerror", Unknown),
     ("calledprocesserror", Exception),
     ("processraisedexception", Exception),
     ("raytaskerror", Exception),
 ];
 
+/// Words by which a process says that another one is gone, without its reason.
+const GONE: [&[&str]; 2] = [&["dataloader worker", "exited unexpectedly"], &["died with <signals"]];
+
+/// Words by which ranks say that they have lost another one.
+const LOST_PEER: [&str; 7] = [
+    "remote process exited",
+    "ncclremoteerror",
+    "connection reset by peer",
+    "connection closed by peer",
+    "broken pipe",
+    "communicator was aborted",
+    "socket timeout",
+];
+
+/// Words between two exceptions of the same program.
+const CHAIN: [&str; 2] = ["another exception occurred", "direct cause of the following exception"];
+
 /// Lines that report what others did, or that a program goes on after.
-const NOISE: [&str; 16] = [
+const NOISE: [&str; 17] = [
     "nccl info",
     "warning:",
     "[warning]",
@@ -382,6 +403,7 @@ const NOISE: [&str; 16] = [
     "closing signal",
     "traceback (most recent call last)",
     "this is not a failure",
+    "failed call to cuinit",
     "for debugging consider passing",
     "to enable device-side assertions",
     "corrupt jpeg data",
@@ -414,6 +436,17 @@ pub(super) fn without_prefix(line: &str) -> &str {
 pub(super) fn is_noise(line: &str) -> bool {
     let line = line.to_lowercase();
     NOISE.iter().any(|part| line.contains(part))
+}
+
+/// Whether a line says that a rank has lost another one, which may have failed before.
+pub(super) fn is_lost_peer(line: &str) -> bool {
+    let line = line.to_lowercase();
+    LOST_PEER.iter().any(|part| line.contains(part))
+}
+
+/// Whether the next exception is that of the same program, on the way out.
+pub(super) fn is_chain(line: &str) -> bool {
+    CHAIN.iter().any(|part| line.contains(part))
 }
 
 /// Whether a line is a notice or a warning of glog: `W0409 07:28:49.530000 1359 api.py:719] ...`, `[W1101 ...`.
@@ -507,6 +540,9 @@ pub(super) fn hit(line: &str, place: Place) -> Option<Hit> {
     let ending = || if place == Place::End { raised(line) } else { None };
     let (name, low) = (exception(line).or_else(ending), line.to_lowercase());
     let is_named = |end: &str| name.as_ref().is_some_and(|name| name.ends_with(end));
+    if GONE.iter().any(|parts| parts.iter().all(|part| low.contains(part))) {
+        return Some(Hit { class: Unknown, weight: Weight::Launcher });
+    }
     if let Some((_, class)) = LAUNCHERS.iter().find(|(launcher, _)| is_named(launcher)) {
         return Some(Hit { class: *class, weight: Weight::Launcher });
     }
