@@ -8,7 +8,9 @@
 
 mod patterns;
 
-use patterns::{Hit, Place, Tracebacks, Weight, is_chain, is_lost_peer, is_mild, is_noise, is_trouble, without_prefix};
+use patterns::{
+    Hit, TracebackPlace, Tracebacks, Weight, is_chain, is_lost_peer, is_mild, is_noise, is_trouble, without_prefix,
+};
 use shared::failure::FailureClass;
 use shared::run::{How, RunState};
 
@@ -94,9 +96,9 @@ fn of_lines(lines: &[&str]) -> Option<(Hit, usize)> {
             continue;
         }
         let place = tracebacks.place_of(line);
-        let is_silent = place == Place::Within || is_mild(line);
+        let is_silent = place == TracebackPlace::Within || is_mild(line);
         let Some(hit) = Some(line).filter(|_| !is_silent).and_then(|line| patterns::hit(line, place)) else {
-            ordinary += usize::from(place == Place::Outside && !is_trouble(line));
+            ordinary += usize::from(place == TracebackPlace::Outside && !is_trouble(line));
             continue;
         };
         if ordinary >= OVERCOME_LINES {

@@ -468,7 +468,7 @@ pub(super) fn is_trouble(line: &str) -> bool {
 
 /// Place of a line in a traceback of Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TracebackPlace {
     Outside,
     /// A frame or its code, whose texts are no messages.
     Within,
@@ -484,16 +484,16 @@ pub(super) struct Tracebacks {
 
 impl Tracebacks {
     /// The place of the next line.
-    pub fn place_of(&mut self, line: &str) -> Place {
+    pub fn place_of(&mut self, line: &str) -> TracebackPlace {
         let is_frame = line.contains("File \"") && line.contains("\", line ");
         let is_code = self.is_within && line.starts_with("    ");
         if is_frame || is_code || line.starts_with(['│', '╭', '╰']) {
             self.is_within |= is_frame;
-            return Place::Within;
+            return TracebackPlace::Within;
         }
         let is_end = self.is_within && !line.starts_with(char::is_whitespace);
         self.is_within &= !is_end;
-        if is_end { Place::End } else { Place::Outside }
+        if is_end { TracebackPlace::End } else { TracebackPlace::Outside }
     }
 }
 
@@ -536,8 +536,8 @@ fn find(patterns: &[Pattern], line: &str) -> Option<FailureClass> {
 }
 
 /// The class that a line names, if it names one.
-pub(super) fn hit(line: &str, place: Place) -> Option<Hit> {
-    let ending = || if place == Place::End { raised(line) } else { None };
+pub(super) fn hit(line: &str, place: TracebackPlace) -> Option<Hit> {
+    let ending = || if place == TracebackPlace::End { raised(line) } else { None };
     let (name, low) = (exception(line).or_else(ending), line.to_lowercase());
     let is_named = |end: &str| name.as_ref().is_some_and(|name| name.ends_with(end));
     if GONE.iter().any(|parts| parts.iter().all(|part| low.contains(part))) {
