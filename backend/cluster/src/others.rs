@@ -60,6 +60,11 @@ impl Others {
         self.own.clone().into_iter().chain(keys).collect()
     }
 
+    /// Whether another hub has the link of this source, as that hub last said. Answers at once.
+    pub fn is_linked_elsewhere(&self, key: &str) -> bool {
+        is_linked_elsewhere(&self.live, key)
+    }
+
     /// Changes rows that take no part in authorization.
     pub(super) async fn written(
         &self,
@@ -179,6 +184,14 @@ impl Others {
             Err(_) => Err(NoAnswer::HubAway),
         }
     }
+}
+
+/// Whether another hub holds this source and told that its agent is linked.
+pub(super) fn is_linked_elsewhere(live: &Live, key: &str) -> bool {
+    let source = live.store().named(key);
+    let Some(source) = source else { return false };
+    // A hub holds a machine on after its agent has left, and holds none any more once it has ended.
+    live.holder(source) == Holder::There && live.source(source).connection_state().0.is_linked()
 }
 
 impl OtherHubs for Others {

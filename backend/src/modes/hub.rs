@@ -203,6 +203,9 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let Some((live, archive, source)) = opened else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let others = bus.map(|bus| Others::new(bus, called(port), own, live.clone(), &accounts));
+    if let Some(others) = others.clone() {
+        accounts.ask_other_hubs(move |source| others.is_linked_elsewhere(source));
+    }
     let asked_others = others.clone().map(|others| others as Arc<dyn OtherHubs>);
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), asked_others, limits);
     let jobs = Jobs::new(&config, source, Some(&folder));

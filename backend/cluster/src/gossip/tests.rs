@@ -2,6 +2,7 @@
 
 use super::receive::GossipReceiver;
 use super::send::GossipSender;
+use crate::others::is_linked_elsewhere;
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
 use shared::connection_state::ConnectionState;
@@ -110,6 +111,8 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
         stands(&two.live),
         [("own".into(), "live", T), ("node-b".into(), "live", T), ("node-a".to_string(), "live", T)]
     );
+    let is_elsewhere = |key: &str| is_linked_elsewhere(&two.live, key);
+    assert!(is_elsewhere("node-b") && !is_elsewhere("own") && !is_elsewhere("unknown"));
     let node_b = two.live.source(there);
     assert_eq!(node_b.labels(), [("rack".to_string(), "r1".to_string())]);
     assert_eq!(node_b.figures().version.as_deref(), Some("9.9"));
@@ -160,6 +163,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     two.clock.pass(Duration::from_secs(1));
     hearer.mark_silent_hubs();
     assert_eq!(stands(&two.live)[1], ("node-b".into(), "unreachable", T + 4_000));
+    assert!(!is_elsewhere("node-b"), "nobody knows of a link");
     assert_eq!(busy(&two.live)[1], value("node-b", None));
     assert_eq!((hearer.figures().hubs, hearer.figures().refused), (0, 0));
     // The silent hub returns.

@@ -206,7 +206,10 @@ impl Accounts {
             }
             return Ok((found, false));
         }
-        let is_free = |source: &Source| !self.0.links.is_watched(&source.id);
+        let is_linked = |id: &str| {
+            self.0.links.is_watched(id) || self.0.linked_elsewhere.get().is_some_and(|elsewhere| elsewhere(id))
+        };
+        let is_free = |source: &Source| !is_linked(&source.id);
         // A reinstalled machine has the same machine id, host name and network card. A clone is still connected, or has
         // another card.
         if let Some(machine) = request.machine.as_ref().filter(|_| !request.container) {

@@ -101,8 +101,8 @@ use shared::scope::Scope;
 use shared::session::TeamRole;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use stream::clock::Clock;
 use tokio::sync::watch;
@@ -117,6 +117,9 @@ const DAY: i64 = 24 * HOUR;
 
 /// Default retention of rows of the audit log, and of ended keys.
 const DEFAULT_RETENTION: i64 = 400 * DAY;
+
+/// Whether another hub of a cluster has the link of a machine, by its ID.
+type LinkedElsewhere = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// People, keys and machines of a hub. Cheap to clone.
 #[derive(Clone)]
@@ -137,6 +140,8 @@ struct Inner {
     sources: watch::Sender<u64>,
     /// Whether an admin has to confirm a known machine that enrolls again.
     confirms_rejoins: AtomicBool,
+    /// Set in a cluster.
+    linked_elsewhere: OnceLock<LinkedElsewhere>,
     has_no_share_links: AtomicBool,
     has_no_user_names: AtomicBool,
     /// Time of the next removal of expired rows, wall.
@@ -179,6 +184,7 @@ impl Accounts {
             links: Watchers::new(),
             sources: watch::Sender::new(0),
             confirms_rejoins: AtomicBool::new(false),
+            linked_elsewhere: OnceLock::new(),
             has_no_share_links: AtomicBool::new(false),
             has_no_user_names: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
@@ -197,6 +203,13 @@ impl Accounts {
     /// Requires confirmation by an admin when a known machine enrolls again.
     pub fn confirm_rejoins(&self) {
         self.0.confirms_rejoins.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks this whether another hub of the cluster has the link of a machine, by its ID. A machine that is linked there
+    /// is not given to another one that says the same of itself. Called once, before the first machine enrolls; it is
+    /// called within a change of the database, so it must not wait.
+    pub fn ask_other_hubs(&self, is_linked: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        let _ = self.0.linked_elsewhere.set(Box::new(is_linked));
     }
 
     /// Hides names of users and of people from the viewers and share links of all teams.

@@ -186,6 +186,27 @@ async fn a_container_is_known_by_its_name_where_the_join_key_says_so() {
 }
 
 #[tokio::test]
+async fn what_another_hub_of_the_cluster_is_linked_with_is_not_given_away_here() {
+    let hub = Hub::new().await;
+    let elsewhere = Arc::new(Mutex::new(String::new()));
+    let there = elsewhere.clone();
+    hub.accounts.ask_other_hubs(move |source| *there.lock() == source);
+    let key = hub.join_key(NewJoin { by_name: true, ..NewJoin::default() }).await;
+    let pod = |letter: char| EnrolRequest { name: Some("gpu-1".into()), container: true, ..machine(letter, "pod-x7f") };
+    let node = |letter: char| EnrolRequest { request: digits(letter, 32), ..machine('a', "node-7") };
+    let joins: [&dyn Fn(char) -> EnrolRequest; 2] = [&pod, &node];
+    for (joins, letters) in joins.into_iter().zip([['1', '2', '3'], ['4', '5', '6']]) {
+        let first = hub.joined(&key, &joins(letters[0])).await;
+        elsewhere.lock().clone_from(&first.source);
+        let second = hub.joined(&key, &joins(letters[1])).await;
+        assert_ne!(second.source, first.source, "the first one still runs");
+        assert!(hub.agent(&first).await.is_ok(), "it keeps its key");
+        elsewhere.lock().clone_from(&second.source);
+        assert_eq!(hub.joined(&key, &joins(letters[2])).await.source, first.source, "it has ended there");
+    }
+}
+
+#[tokio::test]
 async fn a_machine_that_an_admin_confirms_gets_its_key_then() {
     let hub = Hub::new().await;
     let key = hub.join_key(NewJoin { approve: true, uses: Some(2), ..NewJoin::default() }).await;
