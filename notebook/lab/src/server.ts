@@ -105,7 +105,7 @@ export async function kernel(id: string): Promise<Kernel | null | undefined> {
   return { id, memory, limit, warning: text(member(found, 'warning')), gpus: await gpus(id) };
 }
 
-/** Current memory of this kernel on each GPU. Tags of its series contain the first eight characters of its id. */
+/** Current memory of this kernel on each GPU. Tags of its series contain the first eight characters of its UUID. */
 async function gpus(id: string): Promise<Kernel['gpus']> {
   const short = id.slice(0, 8);
   const answer = await json(`${pageUrl()}api/v1/query?tag=kernel.${encodeURIComponent(short)}.gpu.*.memory&from=-15s`);

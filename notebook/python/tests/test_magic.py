@@ -144,6 +144,10 @@ class Shell(Case):
         asked = [path for _, path, _, _ in self.fake.asked if path.startswith("/api/v1/figure")]
         self.assertEqual(["tag=kernel.0a1b2c3d.memory" in asked[0], "tag=gpu.1.gpu&" in asked[1], len(asked)], [True, True, 3])
 
+    def test_tags_of_notebooks_of_one_window_differ(self):
+        ids = ["0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9", "v2-29684vbBrK2x9QmZt", "v2-29684kSC9njpUbH1b", "4711"]
+        self.assertEqual([magic.short(one) for one in ids], ["0a1b2c3d", *ids[1:]])
+
     def test_the_page_is_shown_by_its_address(self):
         os.environ["WATCHGLASS_URL"] = 'http://h/"<b>'
         shown = []

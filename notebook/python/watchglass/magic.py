@@ -130,11 +130,18 @@ class Cells:
         if row["to"] - row["from"] < MIN_CHART_SECONDS:
             return None
         on = [gpu["gpu"] for gpu in row.get("gpus", []) if "mean" in gpu]
-        tag = "gpu.%s.gpu" % (on[0] if len(on) == 1 else "*") if on else "kernel.%s.memory" % row["kernel"][:8]
+        tag = "gpu.%s.gpu" % (on[0] if len(on) == 1 else "*") if on else "kernel.%s.memory" % short(row["kernel"])
         try:
             return drawn(tag, row["from"], row["to"], width=640, height=200)
         except (client.Unreachable, client.Refused):
             return None
+
+
+def short(kernel):
+    """The part of a kernel's id that the tags of its series contain. Only the first letters of a UUID are random: those of
+    VS Code's ids name its window."""
+    is_uuid = len(kernel) == 36 and kernel[8] == "-"
+    return kernel[:8] if is_uuid else kernel[:24]
 
 
 def watched(cell):

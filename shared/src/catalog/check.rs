@@ -149,9 +149,11 @@ pub(super) fn instances(template: &str) -> &'static [&'static str] {
         Some((.., false)) if placeholder(template) == Some("{labels}") => {
             &["", "{run=\"a\"}", "{name=\"n.m/k\",rank=\"0\",run=\"/l:}\"}"]
         }
-        Some((.., false)) if placeholder(template) == Some("{kernel}") => &["0a1b2c3d", "12345678", "v2-29684", "x_1"],
+        Some((.., false)) if placeholder(template) == Some("{kernel}") => {
+            &["0a1b2c3d", "12345678", "v2-29684vbBrK2x9QmZt", "x_1"]
+        }
         Some((.., false)) if placeholder(template) == Some("{kernel.gpu.i}") => {
-            &["0a1b2c3d.gpu.0", "12345678.gpu.17", "v2-29684.gpu.0"]
+            &["0a1b2c3d.gpu.0", "12345678.gpu.17", "v2-29684vbBrK2x9QmZt.gpu.0"]
         }
         Some((.., false)) => {
             &["7", "/", "/mnt/data.v2", "/mnt/a b", "eth0.100", "nvme0n1", "é", "7.a (%)", "n.m{b=\"c.d/e\",f=\"g\"}"]

@@ -1,15 +1,25 @@
 //! Jupyter kernels of the user who runs Watchglass, each with all its descendants. An instance is the first eight
-//! letters of the kernel's id, or all of a shorter one.
+//! letters of a UUID, and up to 24 letters of another id.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
 
-/// Number of letters of a kernel's id in the instances of its series.
-const SHORT_LETTERS: usize = 8;
+/// Number of letters of a UUID in the instances of its kernel's series. All of them are random.
+const UUID_LETTERS: usize = 8;
+
+/// Maximum number of letters of another id there. Notebooks of one window of VS Code share the first letters of theirs:
+/// `v2-`, the PID of the window, and only then 12 random letters.
+const MAX_OTHER_LETTERS: usize = 24;
 
 /// The instance of a kernel's series, from its id.
 pub fn short(id: &str) -> &str {
-    id.get(..SHORT_LETTERS).unwrap_or(id)
+    let is_uuid = id.len() == 36 && id.as_bytes()[UUID_LETTERS] == b'-';
+    id.get(..if is_uuid { UUID_LETTERS } else { MAX_OTHER_LETTERS }).unwrap_or(id)
+}
+
+/// Whether an instance is of the kernel with this id: its own, or a GPU's of it.
+pub fn is_instance_of(id: &str, instance: &str) -> bool {
+    instance.strip_prefix(short(id)).is_some_and(|rest| rest.is_empty() || rest.starts_with(".gpu."))
 }
 
 /// CPU of a kernel.
@@ -46,3 +56,19 @@ pub static GPU_SHARE: MetricDef = MetricDef::gauge("kernel.{kernel.gpu.i}.share"
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&CPU, &MEMORY, &GPU_MEMORY, &GPU_SHARE, &THREADS];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notebooks_of_one_window_have_series_of_their_own() {
+        assert_eq!(short("0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"), "0a1b2c3d");
+        let (one, other) = ("v2-4194304kSC9njpUbH1b", "v2-4194304vbBrK2x9QmZt");
+        assert_eq!((short(one), short(other)), (one, other));
+        assert_eq!(short("v31a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"), "v31a2b3c4d5e6f708192a3b4");
+        assert_eq!((short("4711"), short("")), ("4711", ""));
+        let own = |instance| is_instance_of("4711", instance);
+        assert!(own("4711") && own("4711.gpu.0") && !own("47110") && !own("47110.gpu.0") && !own("471"));
+    }
+}

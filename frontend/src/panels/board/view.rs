@@ -392,7 +392,7 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
     let here = |list: &[(String, String)]| list.iter().any(|(chart, _)| chart == id);
     let (only, off) = (here(&view.only), here(&view.off));
     let members = source.and_then(|s| Some((s, s.charts.get(id)?)));
-    let kernel = view.kernel.as_deref().map(shared::catalog::kernel::short);
+    let kernel = view.kernel.as_deref();
     let Some((source, members)) = members.filter(|_| only || off || !view.pin.is_empty() || kernel.is_some()) else {
         return Default::default();
     };
@@ -410,7 +410,7 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
                     .catalog
                     .metric(def)
                     .is_some_and(|m| shared::catalog::kernel::ROWS.iter().any(|row| row.tag == m.tag));
-                of_kernels && !def.instance.starts_with(own)
+                of_kernels && !shared::catalog::kernel::is_instance_of(own, &def.instance)
             })
         })
         .collect();

@@ -140,15 +140,18 @@ fn a_kernel_is_found_at_once_by_who_asks_and_else_within_seconds() {
 }
 
 #[test]
-fn a_kernel_with_a_short_id_has_series_of_its_own() {
+fn a_kernel_that_no_server_started_has_series_of_its_own() {
     let machine = Machine::new();
     machine.kernel(70, "4711", 0, 1);
-    machine.kernel(80, "v2-29684vbBr", 0, 1);
+    // Two notebooks of one window of VS Code.
+    machine.kernel(80, "v2-29684vbBrK2x9QmZt", 0, 1);
+    machine.kernel(90, "v2-29684kSC9njpUbH1b", 0, 1);
     let (_, mut collector, mut out) = machine.open();
     tick(&mut collector, &mut out, 0);
     let tags: Vec<String> = out.present().into_iter().map(|(tag, _)| tag).collect();
-    for tag in ["kernel.4711.memory", "kernel.v2-29684.memory"] {
-        assert!(tags.iter().any(|found| found == tag), "{tag}: {tags:?}");
+    let ids = ["4711", "v2-29684vbBrK2x9QmZt", "v2-29684kSC9njpUbH1b"];
+    for tag in ids.map(|id| format!("kernel.{id}.memory")) {
+        assert!(tags.iter().any(|found| *found == tag), "{tag}: {tags:?}");
     }
 }
 
