@@ -139,6 +139,57 @@ fn a_run_is_listed_with_its_names_and_how_it_ended() {
     bench.sentence(&server, "two", "cancelled (SIGTERM)");
 }
 
+/// Sends a signal to all of a process group.
+fn kill_group(id: u32, signal: i32) {
+    // SAFETY: it is the group of a process of this test that was not waited for yet.
+    assert_eq!(unsafe { libc::kill(-(id as libc::pid_t), signal) }, 0);
+}
+
+#[test]
+fn a_signal_that_all_of_a_group_get_reaches_the_job_once_and_any_other_is_passed_on() {
+    use std::io::{BufRead, BufReader};
+    let bench = Bench::new();
+    let script = "trap 'echo term' TERM; trap 'echo cont' CONT; echo ready
+                  while :; do sleep 1000 >/dev/null & wait; done";
+    let start = |words: &[&str]| {
+        let mut job = bench.job(&[&["--"][..], words, &["sh", "-c", script]].concat());
+        let mut job = job.process_group(0).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let lines = BufReader::new(job.stdout.take().expect("a pipe")).lines();
+        (job, lines.map(|line| line.expect("a line")))
+    };
+    let (mut job, mut lines) = start(&[]);
+    assert_eq!(lines.next().as_deref(), Some("ready"));
+    // What `pkill -f` compares does not name the process beside the job.
+    let id = job.id();
+    let beside = until("the witness of signals", || {
+        let all = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        let mut all = all.split_ascii_whitespace().map(|child| format!("/proc/{child}"));
+        all.find(|child| std::fs::read_to_string(format!("{child}/comm")).is_ok_and(|name| name == "wg-signals\n"))
+    });
+    until_so("no arguments", || {
+        std::fs::read(format!("{beside}/cmdline")).is_ok_and(|bytes| bytes.iter().all(|byte| *byte == 0))
+    });
+    until_so("no streams", || std::fs::read_dir(format!("{beside}/fd")).is_ok_and(|all| all.count() == 1));
+    // The launcher gets the signal only when the job has long got it.
+    kill(id, libc::SIGSTOP);
+    until_so("it is stopped", || state_of(id) == 'T');
+    kill_group(id, libc::SIGTERM);
+    assert_eq!(lines.next().as_deref(), Some("term"));
+    kill(id, libc::SIGCONT);
+    assert_eq!(lines.next().as_deref(), Some("cont"), "SIGTERM comes before it, and is not passed on");
+    kill(id, libc::SIGTERM);
+    assert_eq!(lines.next().as_deref(), Some("term"), "the launcher alone got it");
+    kill_group(id, libc::SIGKILL);
+    job.wait().expect("it ended");
+    // A job that has left the group is passed on what is sent there.
+    let (mut job, mut lines) = start(&["setsid"]);
+    assert_eq!(lines.next().as_deref(), Some("ready"));
+    kill_group(job.id(), libc::SIGTERM);
+    assert_eq!(lines.next().as_deref(), Some("term"));
+    kill_group(child_of(job.id()), libc::SIGKILL);
+    job.wait().expect("it ended");
+}
+
 #[test]
 fn a_job_within_a_run_is_of_that_run_and_the_first_to_fall_is_named() {
     let bench = Bench::new();

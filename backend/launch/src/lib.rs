@@ -3,7 +3,7 @@
 //! It never harms the job. The command has its own terminal, files, environment and signals, and the caller gets its
 //! exit status. The command also runs if no server listens, the disk is full or the server does not read.
 //!
-//! - [`process`]: the command, the signals that are passed on, and its end.
+//! - [`process`]: the command, the signals that are passed on, and its end; `witness`: signals that it got itself.
 //! - [`relay`]: with `--logs`, copies its output, and [`keep`] stores the [`lines`] of it; [`pty`]: its terminal.
 //! - `stacks`: with `--stacks`, the stacks of its ranks when the server suspects a hang.
 //! - [`memory`]: processes that the kernel killed because of memory meanwhile.
@@ -31,6 +31,8 @@ pub mod slurm;
 #[cfg(target_os = "linux")]
 pub mod stacks;
 pub mod tell;
+#[cfg(target_os = "linux")]
+mod witness;
 
 use folder::Folder;
 use memory::Watched;

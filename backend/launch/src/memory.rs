@@ -13,7 +13,7 @@
 //! A counter records that a process was killed, but not which one. It counts if it rose in the seconds before an end
 //! and the kernel's log names that process. Without a readable log it counts only while no other job was in the cgroup.
 
-use super::proc::{namespace, parent, started};
+use super::proc::{is_witness, namespace, parent, started};
 use shared::run::MemoryKill;
 use std::fs::{self, File};
 use std::io::Read;
@@ -211,7 +211,8 @@ impl Watched {
         let is_other = |pid: &u32| *pid > 1 && !self.above.contains(pid) && !line(*pid).any(|pid| pid == *root);
         let members = members.lines().filter_map(|line| line.parse().ok()).take(MAX_PROCESSES);
         // A process that has ended meanwhile belongs to nobody.
-        self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some());
+        // The launcher's witness of signals is beside the process that leads the job's terminal.
+        self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some() && !is_witness(pid));
     }
 
     /// Whether a daemon has killed all processes of the job's cgroup.

@@ -1,5 +1,8 @@
 //! Fields of `/proc/PID/stat` and namespaces of processes.
 
+/// Name of the process that witnesses signals beside a job. It is none of the job's.
+pub const WITNESS: &str = "wg-signals";
+
 /// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -45,6 +48,11 @@ pub fn is_hidden(pid: u32) -> bool {
 /// Parent of a process. None for PID 1, or if the process no longer exists.
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::read(pid)?.parent
+}
+
+/// Whether a process is the witness of signals beside a job.
+pub fn is_witness(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == WITNESS)
 }
 
 /// PID namespace of this process: the inode of `/proc/self/ns/pid`.

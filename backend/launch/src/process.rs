@@ -1,12 +1,14 @@
-//! The command as our child: started unchanged, sent the signals that reach us, and reaped.
+//! The command as our child: started unchanged, sent the signals that reach us alone, and reaped.
 //!
 //! If it has a terminal of its own, a process of ours in that terminal's session starts it, and ends with the same
 //! status.
 
 use super::memory::LOOK_INTERVAL;
-pub use super::proc::{Stat, is_hidden, namespace, parent, started};
+pub use super::proc::{Stat, WITNESS, is_hidden, namespace, parent, started};
 use super::pty::{pipe, set_mode};
 use super::relay::{Relay, Streams};
+#[cfg(target_os = "linux")]
+use super::witness::Witness;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,7 +43,13 @@ pub struct Child {
     waited_for: libc::sigset_t,
     /// Our signal mask before.
     before: libc::sigset_t,
+    /// It tells which signals the command got itself.
+    #[cfg(target_os = "linux")]
+    witness: Option<Witness>,
 }
+
+/// The command's process and, if that is not our direct child, the one that is.
+type Started = (libc::pid_t, Option<libc::pid_t>);
 
 impl Child {
     /// Starts the command with additional environment variables, and with `streams` in place of ours. From here on
@@ -70,6 +78,29 @@ impl Child {
             libc::sigprocmask(libc::SIG_BLOCK, &waited_for, before.as_mut_ptr());
             (before.assume_init(), libc::signal(libc::SIGCHLD, libc::SIG_DFL))
         };
+        // A job with a terminal of its own is in a session of its own.
+        #[cfg(target_os = "linux")]
+        let is_apart = streams.terminal.is_some();
+        let (pid, leader) = Child::begin(command, environment, streams, is_readable, (before, children))?;
+        Ok(Child {
+            pid,
+            leader,
+            waited_for,
+            before,
+            // The first child is the command.
+            #[cfg(target_os = "linux")]
+            witness: Witness::start(is_apart),
+        })
+    }
+
+    /// Starts the command with the signal mask and the handling of children's ends that we had before.
+    fn begin(
+        command: &[OsString],
+        environment: &[(&str, OsString)],
+        streams: Streams,
+        is_readable: bool,
+        (before, children): (libc::sigset_t, libc::sighandler_t),
+    ) -> io::Result<Started> {
         let Streams { all: [stdin, stdout, stderr], terminal, ours: our_ends, restore } = streams;
         #[expect(clippy::disallowed_methods, reason = "this is the user's own command, and no tool of a collector")]
         let mut starting = Command::new(&command[0]);
@@ -102,8 +133,7 @@ impl Child {
             });
         }
         let Some(terminal) = terminal else {
-            let pid = starting.spawn()?.id() as libc::pid_t;
-            return Ok(Child { pid, leader: None, waited_for, before });
+            return Ok((starting.spawn()?.id() as libc::pid_t, None));
         };
         let (told, tell) = pipe()?;
         // SAFETY: this process has one thread, so its copy can go on normally.
@@ -123,7 +153,7 @@ impl Child {
                 File::from(told).read_exact(&mut said)?;
                 let [a, b, c, d, error @ ..] = said;
                 match i32::from_ne_bytes(error) {
-                    0 => Ok(Child { pid: i32::from_ne_bytes([a, b, c, d]), leader: Some(leader), waited_for, before }),
+                    0 => Ok((i32::from_ne_bytes([a, b, c, d]), Some(leader))),
                     error => Err(io::Error::from_raw_os_error(error)),
                 }
             }
@@ -140,6 +170,7 @@ impl Child {
     pub fn wait(&self, relay: Option<&Relay>, mut look: impl FnMut()) -> (End, Option<i32>) {
         let ours = self.leader.unwrap_or(self.pid);
         let mut asked = None;
+        let mut is_late = false;
         loop {
             match reap(ours) {
                 Some(Reaped::End(end)) => {
@@ -152,6 +183,10 @@ impl Child {
             }
             look();
             let Some(Came { signal, from_terminal, from }) = next(&self.waited_for, Some(LOOK_INTERVAL)) else {
+                // What the witness got after a look belongs to no later signal.
+                if std::mem::take(&mut is_late) {
+                    self.forget(None);
+                }
                 continue;
             };
             let signal = match signal {
@@ -171,13 +206,46 @@ impl Child {
                 }
                 signal => signal,
             };
-            // The terminal has sent the signal to the whole group. If the job has its own terminal, that terminal sends
-            // it to the job's group.
-            if !from_terminal || self.leader.is_some() && !relay.is_some_and(|relay| relay.key(signal)) {
+            let is_passed_on = match (from_terminal, self.leader) {
+                // The terminal has sent the signal to the whole group.
+                (true, None) => false,
+                // If the job has its own terminal, that terminal sends it to the job's group.
+                (true, Some(_)) => !relay.is_some_and(|relay| relay.key(signal)),
+                // A second SIGCONT does nothing.
+                (false, _) => signal == libc::SIGCONT || !self.has_got(signal),
+            };
+            if from_terminal {
+                self.forget(Some(signal));
+            }
+            if is_passed_on {
+                is_late = true;
                 // SAFETY: the child is not reaped, so the number is its own.
                 unsafe { libc::kill(ours, signal) };
             }
         }
+    }
+
+    /// Whether the command got a signal itself that we got: it was sent to all of a group. It takes up to 0.2 s to know
+    /// that it was not.
+    fn has_got(&self, signal: i32) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            self.witness.as_ref().is_some_and(|witness| witness.has_seen(signal, self.pid))
+        }
+        // This system shows no signals of other processes.
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = signal;
+            false
+        }
+    }
+
+    /// Makes the witness forget a signal that needed no look at it, or all.
+    fn forget(&self, signal: Option<i32>) {
+        #[cfg(target_os = "linux")]
+        self.witness.iter().for_each(|witness| witness.forget(signal));
+        #[cfg(not(target_os = "linux"))]
+        let _ = signal;
     }
 
     /// Restores the signal mask that we had before.
@@ -309,6 +377,9 @@ fn lead(
             // The whole group that stopped with it continues with it.
             // SAFETY: the child is not reaped, so the number is that of its group.
             libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
+            // Who signals more than the launcher signals all of its control group, and so the job. What is meant for the
+            // job alone comes by the launcher.
+            _ if from.is_some_and(|from| from != launcher) => {}
             _ => {
                 // SIGHUP from the kernel: the terminal has closed, so the launcher that restores our terminal has
                 // ended. The parent PID may not have changed yet, so the mode is restored here.

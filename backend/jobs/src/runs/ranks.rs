@@ -5,7 +5,7 @@ use super::environ::{self, EnvironFacts, TORCH};
 use super::permit::is_in_job;
 use super::wandb;
 use launch::pod;
-use launch::process::{Stat, parent, started};
+use launch::process::{Stat, WITNESS, parent, started};
 use launch::reserved::by_kubernetes;
 use shared::run::{About, MAX_ID_BYTES, Pod, Rank, Reserved};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -224,7 +224,7 @@ impl Look<'_> {
         let now = self.now;
         let Some((start, seen)) = self.process(pid) else { return false };
         let named = seen.named.clone();
-        let rank = named.rank.clone().filter(|_| !seen.launches && seen.program != PROGRAM);
+        let rank = named.rank.clone().filter(|_| !seen.launches && !is_ours(&seen.program));
         // Without a local number it may be the pod's environment, below which torchrun starts others.
         let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH && rank.local.is_some());
         let lately = seen.looked_below.is_some_and(|then| now.duration_since(then) < LAUNCHES);
@@ -515,6 +515,11 @@ fn program(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into()
 }
 
+/// Whether a program is this one, as a launcher of a job or as the process that it has beside the job.
+fn is_ours(program: &str) -> bool {
+    [PROGRAM, WITNESS].contains(&program)
+}
+
 /// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them. The ID comes
 /// from their parent. None for init, which adopts orphans.
 fn run_of_siblings(parent: u32) -> Option<String> {
@@ -561,13 +566,17 @@ mod tests {
     fn what_starts_a_rank_by_a_run_of_its_own_is_no_rank_beside_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = folder.path().join(PROGRAM);
-        std::os::unix::fs::symlink("/bin/sh", &own).expect("a link");
-        // The launcher itself, a script around a program that is called otherwise, and both.
-        let own = own.display();
+        let witness = folder.path().join(WITNESS);
+        [&own, &witness].map(|link| std::os::unix::fs::symlink("/bin/sh", link).expect("a link"));
+        // The launcher itself, alone and with its witness, a script around a program that is called otherwise, and both.
+        let (own, witness) = (own.display(), witness.display());
         let job = "cat <&3 & wait";
-        for starts in
-            [format!("{own} -c '{job}'"), format!("sh -c '{job}'"), format!("sh -c '{own} -c \"{job}\" & wait'")]
-        {
+        for starts in [
+            format!("{own} -c '{job}'"),
+            format!("{own} -c '{witness} -c \"read line <&3; true\" & {job}'"),
+            format!("sh -c '{job}'"),
+            format!("sh -c '{own} -c \"{job}\" & wait'"),
+        ] {
             let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} {starts} &");
             let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
             let end = Instant::now() + Duration::from_secs(60);
