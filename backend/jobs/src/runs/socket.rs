@@ -2,7 +2,7 @@
 //! the settings may open it to others. On Linux the kernel adds the process and the user of the sender to each message.
 
 use super::{RunsSettings, SocketMode};
-use launch::peer::{Sender, ask_for_senders, receive};
+use launch::peer::{Sender, ask_for_senders, receive, sweep};
 use parking_lot::Mutex;
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::new_marker::NewMarker;
@@ -123,6 +123,7 @@ impl RunSocket {
             SocketMode::Group => (0o660, true),
             SocketMode::All => (0o666, true),
         };
+        path.parent().into_iter().for_each(sweep);
         let socket = UnixDatagram::bind(path).map_err(failed)?;
         let (unread, refused) = Default::default();
         let others = is_shared.then(Mutex::default);
@@ -229,6 +230,8 @@ impl RunSocket {
     /// Answers a sender if that is possible, without waiting. Another user gets no answer by path, because a socket
     /// that trusts us alone may be there.
     pub(super) fn answer(&self, to: &Sender, text: &str) {
+        let here = self.path.parent().and_then(|folder| to.in_folder(folder));
+        let to = here.as_ref().unwrap_or(to);
         let is_path = to.name.sun_path[0] != 0;
         if to.has_name() && (!is_path || self.trusted_user(to.uid).is_some()) {
             let (fd, name) = (self.socket.as_raw_fd(), (&raw const to.name).cast());
@@ -571,6 +574,16 @@ mod tests {
         let mut answer = || named.recv(&mut bytes).map(|read| bytes[..read].to_vec()).expect("an answer");
         assert!(answer().starts_with(b"this is no marker"));
         assert_eq!(answer(), b"ok");
+        // The folder has another path where the sender is.
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).expect("made");
+        let named = std::os::unix::net::UnixDatagram::bind(elsewhere.join("answer-1")).expect("a socket");
+        std::fs::rename(elsewhere.join("answer-1"), folder.path().join("answer-1")).expect("moved");
+        named.send_to(b"epoch 3", &path).expect("sent");
+        let (_, sender) = socket.next().await;
+        socket.answer(&sender.from, "here");
+        named.set_nonblocking(true).expect("a socket");
+        assert_eq!(named.recv(&mut bytes).map(|read| bytes[..read].to_vec()).expect("an answer"), b"here");
         // A sender without a name gets no answer.
         std::os::unix::net::UnixDatagram::unbound().and_then(|one| one.send_to(b"x", &path)).expect("sent");
         let (_, sender) = socket.next().await;
