@@ -3,6 +3,9 @@
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
+/// Maximum number of corrections of one source. Older ones matter only to ticks that are fetched very late.
+const MAX_ERAS: i64 = 1_000;
+
 row! {
     /// A correction of the stamps of a source, from a sequence on.
     pub struct Era {
@@ -26,7 +29,7 @@ pub async fn list(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> 
     sql::query_as(get).bind(source).fetch_all(on).await
 }
 
-/// Sets one.
+/// Sets one, and forgets the oldest ones above the maximum: the clock of some machines is set again and again.
 ///
 /// # Errors
 /// The statement failed, or the source does not exist.
@@ -35,6 +38,9 @@ pub async fn put(on: &mut Connection, source: &str, era: &Era) -> Result<(), Err
                ON CONFLICT (source, first) DO UPDATE SET shift = $3, skew = $4, rtt = $5";
     let query = sql::query(put).bind(source).bind(era.first).bind(era.shift).bind(era.skew).bind(era.rtt);
     query.execute(on).await?;
+    let forget = "DELETE FROM eras WHERE source = $1 AND first <= (
+                      SELECT first FROM eras WHERE source = $1 ORDER BY first DESC LIMIT 1 OFFSET $2)";
+    sql::query(forget).bind(source).bind(MAX_ERAS).execute(on).await?;
     Ok(())
 }
 

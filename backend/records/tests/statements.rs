@@ -379,6 +379,12 @@ async fn machines(records: &Records) {
         eras::put(&mut on, &id('b'), &era(first, shift)).await.unwrap();
     }
     assert_eq!(eras::list(&mut on, &id('b')).await.unwrap(), [era(-1, 2), era(7, 3)]);
+    for first in 10..1_010 {
+        eras::put(&mut on, &id('b'), &era(first, 1)).await.unwrap();
+    }
+    let kept = eras::list(&mut on, &id('b')).await.unwrap();
+    let bounds = (kept.len(), kept.first(), kept.last());
+    assert_eq!(bounds, (1_000, Some(&era(10, 1)), Some(&era(1_009, 1))), "the oldest are forgotten");
     on.commit().await.expect("written");
     assert!(eras::put(&mut *change(records).await, &id('x'), &era(1, 1)).await.is_err(), "no such source");
     let mut on = change(records).await;

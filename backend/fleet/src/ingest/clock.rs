@@ -16,6 +16,9 @@ const HOUR_MS: i64 = 3_600_000;
 /// Number of remembered measurements, of which the best one counts.
 const MAX_MEASUREMENTS: usize = 8;
 
+/// Maximum number of eras. Above it the oldest are forgotten: the clock of some machines is set again and again.
+const MAX_ERAS: usize = 1_000;
+
 /// Result of one exchange of timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
@@ -159,6 +162,8 @@ impl AgentClock {
         let era = Era { first, shift_ms, skew_ms, rtt_ms };
         self.eras.retain(|old| old.first < first);
         self.eras.push(era);
+        let more = self.eras.len().saturating_sub(MAX_ERAS);
+        self.eras.drain(..more);
         Some(era)
     }
 }
@@ -217,6 +222,21 @@ mod tests {
         assert_eq!(step(10, 3_600_200), Some((10, -3_600_000)));
         assert_eq!(step(50, -3_600_100), Some((50, 0)));
         assert_eq!((clock.shift_at(9, 10), clock.shift_at(49, 10), clock.shift_at(50, 10)), (0, -3_600_000, 0));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_again_and_again_has_the_newest_eras_only() {
+        let mut clock = AgentClock::default();
+        for seq in 0..3 * MAX_ERAS as u64 {
+            let by = if seq % 2 == 0 { HOUR_MS } else { -HOUR_MS };
+            assert!(clock.stepped(seq, by, 1_000).is_some());
+        }
+        let newest = 3 * MAX_ERAS as u64 - 1;
+        assert_eq!(
+            (clock.eras.len(), clock.shift_at(newest, 0), clock.shift_at(newest - 1, 0)),
+            (MAX_ERAS, 0, -HOUR_MS)
+        );
+        assert_eq!(clock.shift_at(0, 0), clock.eras[0].shift_ms, "the first known one of this life");
     }
 
     #[test]

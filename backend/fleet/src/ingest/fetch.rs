@@ -27,6 +27,9 @@ const SLOW_WITHIN: Duration = Duration::from_secs(60);
 const WANT_MS: i64 = 3_600_000;
 const WANT_TICKS: (i64, i64) = (60, 36_000);
 
+/// Maximum number of bad blocks of one link, far above that of a month. After that nothing is requested over the link.
+const MAX_BAD_BLOCKS: usize = 20_000;
+
 /// Queue of the sources to fetch, and rate limit of bytes.
 pub(super) struct Turns {
     turns: Arc<Semaphore>,
@@ -143,7 +146,7 @@ impl Fetch {
 
     /// Whether there are missing ticks that are not requested yet.
     pub fn is_due(&self) -> bool {
-        self.want.is_none() && !self.holes.is_empty()
+        self.want.is_none() && !self.holes.is_empty() && self.again.len() + self.refused.len() < MAX_BAD_BLOCKS
     }
 
     /// Whether an answer is awaited.
@@ -350,6 +353,15 @@ mod tests {
         assert_eq!(fetch.tried(), []);
         fetch.refused((10, 12), true);
         assert_eq!(fetch.tried(), [(10, 12)]);
+    }
+
+    #[test]
+    fn an_agent_whose_blocks_are_bad_again_and_again_is_not_asked_for_more() {
+        let mut fetch = Fetch { holes: vec![Hole { first: 1, last: 100, from: 0, to: 99_000 }], ..Fetch::default() };
+        fetch.again = (1..MAX_BAD_BLOCKS as u64).map(|seq| (2 * seq, 2 * seq)).collect();
+        assert!(fetch.is_due());
+        fetch.refused((1, 1), true);
+        assert!(!fetch.is_due());
     }
 
     #[test]
