@@ -44,6 +44,31 @@ struct CachedPrincipal {
     without_database: Duration,
 }
 
+/// Changes by others, and those on which this hub has acted. A change is noticed once only. The action on it may be cut
+/// off, with the request that noticed it, or fail; then the next check repeats it.
+#[derive(Debug, Default)]
+struct ForeignChanges {
+    noticed: AtomicU64,
+    done: AtomicU64,
+}
+
+impl ForeignChanges {
+    fn notice(&self) {
+        self.noticed.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The newest change, if there is an action to take.
+    fn due(&self) -> Option<u64> {
+        let noticed = self.noticed.load(Ordering::Acquire);
+        (self.done.load(Ordering::Acquire) < noticed).then_some(noticed)
+    }
+
+    /// The actions on all changes up to this one are complete.
+    fn finish(&self, change: u64) {
+        self.done.fetch_max(change, Ordering::AcqRel);
+    }
+}
+
 /// The cached principals.
 #[derive(Debug, Default)]
 pub(super) struct PrincipalCache {
@@ -52,6 +77,7 @@ pub(super) struct PrincipalCache {
     looked: AtomicU64,
     /// One check serves all concurrent requests.
     looking: tokio::sync::Mutex<()>,
+    foreign: ForeignChanges,
     dropped: AtomicU64,
 }
 
@@ -146,40 +172,38 @@ impl Accounts {
             return false;
         };
         self.0.judged.looked.store(u64::try_from(begun.as_nanos()).unwrap_or(u64::MAX).max(1), Ordering::Release);
+        let foreign = &self.0.judged.foreign;
         if others {
+            foreign.notice();
             // Machines may have changed, and connections check again whether they are still allowed.
             self.sources_have_changed();
-            self.judge_links().await;
-            self.find_first_account().await;
+        }
+        if let Some(change) = foreign.due()
+            && self.judge_links().await.is_ok()
+            && self.find_first_account().await.is_ok()
+        {
+            foreign.finish(change);
         }
         true
     }
 
     /// The first account may have been created at another hub of a cluster.
-    async fn find_first_account(&self) {
-        if self.is_set_up() {
-            return;
-        }
-        if let Ok(mut on) = self.read().await
-            && let Ok(1..) = records::accounts::count(&mut on).await
-        {
+    async fn find_first_account(&self) -> Result<(), Denied> {
+        if !self.is_set_up() && records::accounts::count(&mut *self.read().await?).await? > 0 {
             self.0.set_up.store(true, Ordering::Release);
         }
+        Ok(())
     }
 
     /// Notifies connections whose keys were ended elsewhere.
-    async fn judge_links(&self) {
+    async fn judge_links(&self) -> Result<(), Denied> {
         for key in self.0.links.watched() {
-            let row = match self.read().await {
-                Ok(mut on) => records::keys::get(&mut on, &key).await,
-                Err(_) => return,
-            };
-            if let Ok(row) = row
-                && let Some(why) = super::link::ended(row.as_ref())
-            {
+            let row = records::keys::get(&mut *self.read().await?, &key).await?;
+            if let Some(why) = super::link::ended(row.as_ref()) {
                 self.0.links.end(super::watchers::Ends::One(key), why);
             }
         }
+        Ok(())
     }
 
     /// The present rights of a principal; none when its session, key or link has ended.
@@ -209,5 +233,27 @@ impl Accounts {
             }
             (Who::Local { .. }, _) => Some(by.clone()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_changed_is_due_until_all_of_it_was_acted_on() {
+        let foreign = ForeignChanges::default();
+        assert_eq!(foreign.due(), None);
+        foreign.notice();
+        let first = foreign.due().expect("a change");
+        assert_eq!(foreign.due(), Some(first), "the action on it was cut off");
+        // Another change comes meanwhile.
+        foreign.notice();
+        foreign.finish(first);
+        let second = foreign.due().expect("it is not done with the first one");
+        foreign.finish(second);
+        assert_eq!(foreign.due(), None);
+        foreign.finish(first);
+        assert_eq!(foreign.due(), None, "an action that took longer");
     }
 }
