@@ -109,12 +109,13 @@ pub async fn set(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error>
     Ok(())
 }
 
-/// Records a test now, if there was none since a time; returns whether it may be sent.
+/// Records a test now, if there was none since a time; returns whether it may be sent. A test in the future is one before
+/// the clock was set back.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn test(on: &mut Connection, id: &str, now: i64, since: i64) -> Result<bool, Error> {
-    let set = "UPDATE channels SET tested = $2 WHERE id = $1 AND (tested IS NULL OR tested <= $3)";
+    let set = "UPDATE channels SET tested = $2 WHERE id = $1 AND (tested IS NULL OR tested <= $3 OR tested > $2)";
     Ok(sql::query(set).bind(id).bind(now).bind(since).execute(on).await?.rows_affected() == 1)
 }
 

@@ -832,6 +832,7 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     assert!(channels::test(&mut on, &id('h'), 100, 90).await.unwrap());
     assert!(!channels::test(&mut on, &id('h'), 105, 95).await.unwrap(), "too soon");
     assert!(channels::test(&mut on, &id('h'), 110, 100).await.unwrap());
+    assert!(channels::test(&mut on, &id('h'), 20, 10).await.unwrap(), "the clock was set back");
     assert!(channels::remove(&mut on, &id('h')).await.unwrap() && !channels::remove(&mut on, &id('h')).await.unwrap());
     on.commit().await.expect("written");
     let taken = ChannelRow { id: id('i'), ..channel('g') };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use shared::run::Run;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use stream::live::Live;
 
@@ -38,9 +39,9 @@ pub struct RunDay {
 /// Cache key: ID of the run, day, processes and end of that part, and the machines that the reader may see.
 type Key = (String, i64, usize, Option<i64>, Vec<SourceId>);
 
-/// Cached days of runs with their expiry times.
+/// Cached days of runs with the times at which each is valid: after its reading, unless the clock was set back since.
 #[derive(Debug, Default)]
-pub struct RunDays(Mutex<BTreeMap<Key, (i64, Arc<Sums>)>>);
+pub struct RunDays(Mutex<BTreeMap<Key, (Range<i64>, Arc<Sums>)>>);
 
 /// The part of a run between two times, milliseconds since the Unix epoch, as if it had begun and ended then. None if
 /// it was not there. `now` is the end of processes that run.
@@ -108,7 +109,7 @@ impl RunDays {
                 let sums = Arc::new(measure(live, sources, &part, now, (1, false)).sums);
                 let is_settled = end.is_some_and(|end| end < now - SETTLED_MS);
                 let lasts = if is_open { OPEN_MS } else { OVER_MS };
-                self.insert(key, if is_settled { i64::MAX } else { now + lasts }, sums.clone(), now);
+                self.insert(key, now..if is_settled { i64::MAX } else { now + lasts }, sums.clone());
                 Some(sums)
             });
             let sums = sums.map_or_else(|| held_sums(&part, now), Arc::unwrap_or_clone);
@@ -119,18 +120,18 @@ impl RunDays {
 
     fn cached(&self, key: &Key, now: i64) -> Option<Arc<Sums>> {
         let cached = self.0.lock();
-        cached.get(key).filter(|(until, _)| now < *until).map(|(_, sums)| sums.clone())
+        cached.get(key).filter(|(valid, _)| valid.contains(&now)).map(|(_, sums)| sums.clone())
     }
 
-    fn insert(&self, key: Key, until: i64, sums: Arc<Sums>, now: i64) {
+    fn insert(&self, key: Key, valid: Range<i64>, sums: Arc<Sums>) {
         let mut cached = self.0.lock();
         if cached.len() >= MAX_CACHED {
-            cached.retain(|_, (until, _)| *until > now);
+            cached.retain(|_, (known, _)| known.contains(&valid.start));
         }
         if cached.len() >= MAX_CACHED {
             cached.clear();
         }
-        cached.insert(key, (until, sums));
+        cached.insert(key, (valid, sums));
     }
 }
 
@@ -144,6 +145,15 @@ mod tests {
     fn rank(began: i64, ended: Option<i64>, gpus: &[u32]) -> RunProcess {
         let rank = Rank { gpus: gpus.to_vec(), ..Rank::default() };
         RunProcess { source: "node".into(), began, ended, rank: Some(rank), ..RunProcess::default() }
+    }
+
+    #[test]
+    fn a_day_that_was_read_before_the_clock_was_set_back_is_read_again() {
+        let days = RunDays::default();
+        let key = || ("a".to_string(), 0, 1, None, Vec::new());
+        days.insert(key(), 100..160, Arc::default());
+        let is_cached = |now| days.cached(&key(), now).is_some();
+        assert_eq!([99, 100, 159, 160].map(is_cached), [false, true, true, false]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use shared::run::Run;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use stream::live::Live;
 
@@ -30,9 +31,9 @@ pub struct ListSummary {
 /// Cache key: ID of the run, its number of processes, its end, and the machines that the reader may see.
 type Key = (String, usize, Option<i64>, Vec<SourceId>);
 
-/// Cached runs with their expiry times.
+/// Cached runs with the times at which each is valid: after its reading, unless the clock was set back since.
 #[derive(Debug, Default)]
-pub struct ListSummaries(Mutex<BTreeMap<Key, (i64, Arc<ListSummary>)>>);
+pub struct ListSummaries(Mutex<BTreeMap<Key, (Range<i64>, Arc<ListSummary>)>>);
 
 impl ListSummaries {
     /// The summary of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
@@ -40,7 +41,7 @@ impl ListSummaries {
         let seen = sources.iter().filter(|source| run.processes.iter().any(|one| one.source == source.name));
         let key = (run.id.clone(), run.processes.len(), run.ended, seen.map(|source| source.id).collect());
         let known = self.0.lock().get(&key).cloned();
-        if let Some((_, summary)) = known.filter(|(until, _)| now < *until) {
+        if let Some((_, summary)) = known.filter(|(valid, _)| valid.contains(&now)) {
             return summary;
         }
         let measured = measure(live, sources, run, now, (POINTS, false));
@@ -55,11 +56,11 @@ impl ListSummaries {
         let mut kept = self.0.lock();
         if kept.len() >= MAX_KEPT {
             // Expired entries are evicted first, else the one that expires next.
-            kept.retain(|_, (until, _)| *until > now);
-            let next = kept.iter().min_by_key(|(_, (until, _))| *until).map(|(key, _)| key.clone());
+            kept.retain(|_, (valid, _)| valid.contains(&now));
+            let next = kept.iter().min_by_key(|(_, (valid, _))| valid.end).map(|(key, _)| key.clone());
             next.filter(|_| kept.len() >= MAX_KEPT).and_then(|key| kept.remove(&key));
         }
-        kept.insert(key, (now + lasts, summary.clone()));
+        kept.insert(key, (now..now + lasts, summary.clone()));
         summary
     }
 }
