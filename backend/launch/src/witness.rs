@@ -86,7 +86,7 @@ impl Witness {
     pub fn forget(&self, signal: Option<i32>) {
         let word = signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(ALL);
         // The pipe has room for all that was ever asked at once. A witness that has ended knows nothing anyway.
-        let _ = (&self.forgotten).write(&[word]);
+        let _ = (&self.forgotten).write_all(&[word]);
     }
 
     fn is_pending(&self, signal: i32) -> Option<bool> {
