@@ -159,7 +159,7 @@ async fn accept_unix<F>(bound: &Bound, most: usize, connected: impl Fn(UnixStrea
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let slots = Arc::new(Semaphore::new(most));
+    let (slots, not_accepted) = (Arc::new(Semaphore::new(most)), Mutex::default());
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         let accepted = bound.listener.accept().await;
@@ -167,7 +167,9 @@ where
         let (uid, stream) = match called {
             Ok(called) => called,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection of a Unix socket");
+                if let Some(before) = came(&not_accepted) {
+                    tracing::warn!(%error, before, "cannot accept a connection of a Unix socket");
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
