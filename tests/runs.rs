@@ -159,7 +159,7 @@ fn a_signal_that_all_of_a_group_get_reaches_the_job_once_and_any_other_is_passed
     };
     let (mut job, mut lines) = start(&[]);
     assert_eq!(lines.next().as_deref(), Some("ready"));
-    // What `pkill -f` compares does not name the process beside the job.
+    // The arguments that `pkill -f` compares do not name the process beside the job.
     let id = job.id();
     let beside = until("the witness of signals", || {
         let all = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();

@@ -337,7 +337,7 @@ mod tests {
         server.send_to(b"answer", &at).expect("it waits");
         let until = Instant::now() + Duration::from_secs(10);
         assert_eq!(asking.answer(until).expect("an answer").0, "answer");
-        // What a killed launcher leaves behind is removed, and what another one waits at is not.
+        // The file of a killed launcher is removed, and that of a waiting one is not.
         let left = folder.path().join("answer-left");
         drop(UnixDatagram::bind(&left).expect("a socket"));
         sweep(folder.path());

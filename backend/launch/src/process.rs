@@ -183,7 +183,7 @@ impl Child {
             }
             look();
             let Some(Came { signal, from_terminal, from }) = next(&self.waited_for, Some(LOOK_INTERVAL)) else {
-                // What the witness got after a look belongs to no later signal.
+                // A signal that the witness got after a look belongs to no later one.
                 if std::mem::take(&mut is_late) {
                     self.forget(None);
                 }
@@ -377,7 +377,7 @@ fn lead(
             // The whole group that stopped with it continues with it.
             // SAFETY: the child is not reaped, so the number is that of its group.
             libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
-            // Who signals more than the launcher signals all of its control group, and so the job. What is meant for the
+            // A signal of anyone else was sent to all of the control group, and so to the job. One that is meant for the
             // job alone comes by the launcher.
             _ if from.is_some_and(|from| from != launcher) => {}
             _ => {

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use std::{fs, ptr, thread};
 
-/// Number of looks at the witness, and the delay between them: 0.2 s in all. Who signals a control group sends to one
+/// Number of looks at the witness, and the delay between them: 0.2 s in all. A control group is signaled one
 /// process after the other.
 const MAX_LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
