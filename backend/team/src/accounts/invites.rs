@@ -28,6 +28,14 @@ pub enum InviteTaken {
     Joined,
 }
 
+/// The role of an account that joins a team by an invitation: at least the one that it has there. What a hub admin may do
+/// in every team is no role of theirs.
+async fn joined_role(change: &mut Change, team: &str, account: &str, role: Role) -> Result<Role, Denied> {
+    let own = teams::memberships(change, Some(account)).await?;
+    let present = own.iter().find(|own| own.team == team).and_then(|own| own.role.parse::<Role>().ok());
+    Ok(present.map_or(role, |present| role.max(present)))
+}
+
 /// An e-mail address as it is stored; none for an empty one.
 pub(super) fn email_of(text: &str) -> Result<Option<String>, Denied> {
     let text = text.trim();
@@ -171,7 +179,7 @@ impl Accounts {
             }
             (None, Some((by, id))) => {
                 let account = accounts::by_id(&mut change, id).await?.ok_or_else(wrong_code)?;
-                let role = role.max(by.role_in(&team.id).filter(|_| !by.hub_admin).unwrap_or(role));
+                let role = joined_role(&mut change, &team.id, id, role).await?;
                 teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
                 self.audit_taken(&mut change, by, &team, &account.name, role).await?;
                 InviteTaken::Joined
@@ -199,9 +207,7 @@ impl Accounts {
         account: &accounts::Account,
     ) -> Result<(), Denied> {
         let (team, role) = self.still_granted(change, code).await?;
-        let own = self.team_roles(change, account).await?;
-        let present = own.iter().find(|own| own.id == team.id && !account.hub_admin).map(|own| own.role);
-        let role = role.max(present.unwrap_or(role));
+        let role = joined_role(change, &team.id, &account.id, role).await?;
         teams::set_role(change, &team.id, &account.id, Some(role.text())).await?;
         let after = Some(role.text().to_string());
         let done =

@@ -147,6 +147,20 @@ async fn who_is_signed_in_comes_into_another_team_by_the_code_alone() {
 }
 
 #[tokio::test]
+async fn an_invitation_takes_no_role_from_a_hub_admin() {
+    let (hub, begun) = Hub::with_admin().await;
+    let (accounts, by) = (&hub.accounts, &begun.principal);
+    let admin = MemberChange { role: Some(Role::Admin), ..MemberChange::default() };
+    accounts.set_member(by, "main", "mara", &admin).await.expect("an admin of the team");
+    let role = NewInvite { role: Some(Role::Viewer), ..NewInvite::default() };
+    let (_, code) = accounts.invite(by, "main", &role).await.expect("invited");
+    let wanted = TakeInvite { code, name: None, password: None };
+    accounts.take_invite(Some(by), &wanted, &network(5)).await.expect("taken");
+    let now = accounts.set_member(by, "main", "mara", &MemberChange::default()).await.expect("there");
+    assert_eq!(now.role, Role::Admin);
+}
+
+#[tokio::test]
 async fn who_leaves_or_is_removed_keeps_nothing_open() {
     let (hub, begun) = Hub::with_admin().await;
     let accounts = &hub.accounts;
