@@ -3,9 +3,10 @@
 use fake_clock::FakeClock;
 use serde_json::Value;
 use std::time::{Duration, Instant};
+use watchglass_tests::provider::now;
 use watchglass_tests::server::{Server, run, watchglass};
 use watchglass_tests::stream::Page;
-use watchglass_tests::waiting::{MAX_WAIT, until, until_so, within};
+use watchglass_tests::waiting::{MAX_WAIT, until, until_or, until_so, within};
 
 const TENTHS: [&str; 5] = ["demo", "--interval", "100ms", "--retention", "5m"];
 
@@ -34,10 +35,11 @@ fn eight_gpus_are_served_with_their_history_and_said_to_be_simulated() {
 
     let series = json(&server, "/api/v1/series?match=gpu.*.temp");
     assert_eq!(list(&series, "series").len(), 8);
-    let last = source["last"].as_f64().expect("it has ticks");
-    let power = json(&server, &format!("/api/v1/query?tag=gpu.3.powerWatts&from={}&to={last}", last - 200.0));
+    // The simulated past alone: a loaded machine may skip ticks of the live seconds.
+    let to = source["last"].as_f64().expect("it has ticks") - 50.0;
+    let power = json(&server, &format!("/api/v1/query?tag=gpu.3.powerWatts&from={}&to={to}", to - 200.0));
     let points = list(&power["series"][0], "points");
-    assert!(points.len() >= 2_000, "{} points of the last 200 s", points.len());
+    assert!(points.len() >= 2_000, "{} points of 200 s", points.len());
     assert!(points.iter().all(|p| p[1].as_f64().is_some_and(|watts| (50.0..=710.0).contains(&watts))));
 
     let metrics = server.get("/metrics", &[]).body;
@@ -53,7 +55,8 @@ fn eight_gpus_are_served_with_their_history_and_said_to_be_simulated() {
         assert!(page.hello.as_ref().is_some_and(|hello| hello.simulated));
         assert!(page.whole() && page.repeated == 0 && page.resyncs == 0, "after {newest:?}");
     });
-    assert!(server.log().contains("simulated; "), "the log says how much history there is: {}", server.log());
+    // It says how much history there is.
+    server.says("simulated; ");
 }
 
 #[test]
@@ -74,6 +77,7 @@ fn two_runs_of_one_seed_agree_at_the_same_instants() {
 
 #[test]
 fn a_lost_gpu_ends_and_its_check_says_why() {
+    let began = now() as f64;
     let server = start(&["--gpus", "4", "--hosts", "2", "--fail", "lost"]);
     let series = json(&server, "/api/v1/series?match=gpu.*.temp");
     let last = |s: &&Value| s["last"].as_f64().expect("a time");
@@ -81,7 +85,7 @@ fn a_lost_gpu_ends_and_its_check_says_why() {
     let ended: Vec<&Value> = list(&series, "series").iter().filter(|s| last(s) < newest - 170.0).collect();
     assert_eq!(list(&series, "series").len(), 8);
     assert_eq!((ended.len(), &ended[0]["source"]), (1, &Value::from("demo-01")), "{series}");
-    assert!(last(&ended[0]) > newest - 200.0, "about three minutes ago");
+    assert!(last(&ended[0]) > began - 200.0, "about three minutes before the start: {series}");
     let checks = json(&server, "/api/v1/doctor");
     let nvidia: Vec<&Value> = list(&checks, "checks").iter().filter(|c| c["id"] == "nvidia").collect();
     assert!(nvidia.iter().any(|c| c["state"] == "partial" && c["reason"].as_str().is_some_and(|r| r.contains("bus"))));
@@ -95,9 +99,9 @@ fn machines_whose_links_fail_are_late_lost_stopped_and_filling() {
         let all = list(&sources, "sources").iter();
         all.map(|source| source["state"].as_str().unwrap_or_default().to_owned()).collect()
     };
-    // Lateness is detected when no tick comes.
-    until_so("the second is late", || states()[1] == "late");
-    assert_eq!(states(), ["live", "late", "unreachable", "stopped", "filling", "live"]);
+    // Lateness is detected when no tick comes. On a loaded machine others are late, too, for a moment.
+    let wanted = ["live", "late", "unreachable", "stopped", "filling", "live"];
+    until_or(MAX_WAIT, || (states() == wanted).then_some(()), || format!("{:?}", states()));
     let sources = json(&server, "/api/v1/sources");
     let last = |n: usize| list(&sources, "sources")[n]["last"].as_f64().expect("samples");
     assert!((1..4).all(|n| last(n) < last(0) - 170.0), "{sources}");
@@ -166,7 +170,8 @@ fn whole(server: &Server) {
 fn a_fleet_begins_with_its_history_and_a_run_of_each_rack() {
     let server = Server::start(TWO_RACKS);
     whole(&server);
-    let fleet = json(&server, "/api/v1/fleet?row=gpu&from=-110m&step=10m");
+    // Each step ends in the past: one that has just begun has no value yet.
+    let fleet = json(&server, "/api/v1/fleet?row=gpu&from=-110m&to=-1m&step=10m");
     let values = fleet.to_string();
     assert!(values.contains("demo-09") && !values.contains("null"), "{values}");
     // Each chart of each machine has its line over any time, including charts of rates.
@@ -178,17 +183,22 @@ fn a_fleet_begins_with_its_history_and_a_run_of_each_rack() {
             assert!(points >= 59, "{path}: {points} points");
         }
     }
-    let runs = json(&server, "/api/v1/runs");
-    let running: Vec<&Value> = list(&runs, "runs").iter().filter(|run| run["state"] == "running").collect();
     let ranks = |run: &Value| -> Vec<u64> {
         let all = list(run, "processes").iter();
         let mut ranks: Vec<u64> = all.filter_map(|process| process["rank"]["rank"].as_u64()).collect();
         ranks.sort_unstable();
         ranks
     };
-    let mut sizes: Vec<Vec<u64>> = running.iter().map(|run| ranks(run)).collect();
-    sizes.sort_by_key(Vec::len);
-    assert_eq!(sizes, [(0..1).collect::<Vec<_>>(), (0..8).collect()], "{runs}");
+    let runs = || json(&server, "/api/v1/runs");
+    let sizes = || {
+        let runs = runs();
+        let running = list(&runs, "runs").iter().filter(|run| run["state"] == "running");
+        let mut sizes: Vec<Vec<u64>> = running.map(ranks).collect();
+        sizes.sort_by_key(Vec::len);
+        sizes
+    };
+    let wanted = [(0..1_u64).collect::<Vec<_>>(), (0..8_u64).collect()];
+    until_or(MAX_WAIT, || (sizes() == wanted).then_some(()), || format!("a run of each rack: {}", runs()));
     let findings = json(&server, "/api/v1/findings");
     assert_eq!(list(&findings, "findings"), &Vec::<Value>::new(), "nothing is wrong in it");
 }
@@ -254,7 +264,7 @@ fn a_demo_that_does_not_keep_its_interval_says_so_until_it_does() {
     );
     assert!(reason.contains(" ticks of the last ") && reason.ends_with(" were dropped"), "{reason}");
     assert!(dropped() >= before + 28.0, "{} after {before}", dropped());
-    assert!(server.log().contains("the demo is behind: this machine is too slow"), "{}", server.log());
+    server.says("the demo is behind: this machine is too slow");
     // A minute in which it keeps its interval. The clock passes in steps that drop no tick.
     until_so("it is well again", || {
         clock.pass(900);

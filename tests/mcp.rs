@@ -70,7 +70,7 @@ type Question = (&'static str, Vec<(&'static str, Value)>, &'static [&'static st
 fn answer(fail: &'static str, ready: &str, questions: &[Question]) {
     let server = Server::start(["demo", "--gpus", "8", "--hosts", "2", "--fail", fail, "--retention", "30m"]);
     until_so(ready, || server.get("/api/v1/findings", &[]).body.contains(ready));
-    until_so("the whole past", || !server.get("/api/v1/sources", &[]).body.contains("filling"));
+    server.wait_for_past();
     let port = server.addr().port().to_string();
     let mut assistant = Assistant::start(["--port", port.as_str()]);
     for (question, calls, facts) in questions {
@@ -152,6 +152,7 @@ fn ten_questions_are_answered_by_the_tools_alone() {
 #[test]
 fn a_long_answer_of_a_server_is_cut_and_says_so() {
     let server = Server::start(["demo", "--gpus", "16", "--hosts", "4", "--retention", "30m"]);
+    server.wait_for_past();
     let port = server.addr().port().to_string();
     let mut assistant = Assistant::start(["--port", port.as_str()]);
     let (text, is_error) =
@@ -201,8 +202,10 @@ fn a_hub_is_asked_with_the_rights_of_the_key() {
         Assistant::start(["--hub", url.as_str(), "--key-file", file.to_str().expect("plain letters")])
     };
     let mut reader = with("own");
-    let (machines, _) = reader.call("list_machines", &json!({}));
-    assert!(machines.contains("\"live\"") && machines.contains("Linux"), "{machines}");
+    until_so("the hub's own machine", || {
+        let (machines, _) = reader.call("list_machines", &json!({}));
+        machines.contains("\"live\"") && machines.contains("Linux")
+    });
     let mut job = watchglass(["run", "--logs", "--id", "loud", "--data-dir"]);
     job.arg(hub.folder.path()).args(["--", "sh", "-c", "echo a secret of the job"]);
     assert!(job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET").stdout(Stdio::null()).status().is_ok());

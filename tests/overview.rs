@@ -107,6 +107,7 @@ fn each_gpu_of_a_fleet_has_a_cell() {
 #[test]
 fn a_row_of_the_fleet_is_answered_over_time() {
     let server = demo("2", "3");
+    server.wait_for_past();
     let json = |path: &str| -> Value { serde_json::from_str(&server.get(path, &[]).body).expect("JSON") };
     for (row, unit) in [("gpu", "%"), ("network.in", "B/s")] {
         let answer = json(&format!("/api/v1/fleet?row={row}&from=-8m&step=1m"));

@@ -221,6 +221,7 @@ fn with_prometheus_every_query_of_the_dashboards_is_answered() {
 #[ignore = "needs Debian's prometheus on PATH"]
 fn with_prometheus_its_reader_of_exports_has_every_sample() {
     let server = demo();
+    server.wait_for_past();
     let to = until("a tick", || json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["last"].as_f64());
     let span = format!("tag=gpu.*.temp&tag=network.recv&from={}&to={to}", to - 300.0);
     let lines = server.get(&format!("/api/v1/export?format=json&{span}"), &[]).body;

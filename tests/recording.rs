@@ -23,6 +23,7 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("fleet.watchglass");
     let live = Server::start(["demo", "--hosts", "2", "--gpus", "4", "--retention", "20m"]);
+    live.wait_for_past();
     let port = live.addr().port().to_string();
     let sources = json(&live, "/api/v1/sources")["sources"].clone();
     let to = sources[0]["last"].as_f64().expect("a time") as i64;

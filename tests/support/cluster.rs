@@ -226,9 +226,13 @@ impl Cluster {
     /// # Panics
     /// Panics when it has printed none.
     pub fn setup_code(&self, n: usize) -> String {
-        let log = self.hub(n).log();
-        let code = log.split("#setup=").nth(1).and_then(|rest| rest.split_whitespace().next());
-        code.unwrap_or_else(|| panic!("no code in {log}")).to_string()
+        let log = || self.hub(n).log();
+        let code = || {
+            let log = log();
+            let (code, _) = log.split_once("#setup=")?.1.split_once(char::is_whitespace)?;
+            Some(code.to_string())
+        };
+        until_or(MAX_WAIT, code, || format!("no code in {}", log()))
     }
 
     /// The database of the hubs.

@@ -41,6 +41,8 @@ struct Ways {
     upstream: Option<SocketAddr>,
     links: Vec<TcpStream>,
     accepted: u64,
+    /// Bytes that were dropped.
+    dropped: u64,
 }
 
 impl Ways {
@@ -147,7 +149,9 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
                 passed = usize::try_from(*left).unwrap_or(usize::MAX).min(n);
                 *left -= passed as u64;
             }
-            *way
+            let way = *way;
+            ways.dropped += if way.drop { n as u64 } else { 0 };
+            way
         };
         if way.drop {
             continue;
@@ -234,6 +238,8 @@ mod tests {
         let mut stream = connect(&cutter);
         cutter.set(Direction::Up, Way { drop: true, ..Way::default() });
         stream.write_all(b"lost").expect("it takes bytes");
+        // They are dropped when the relay has read them, not before.
+        crate::waiting::until_so("the relay drops them", || cutter.ways().dropped == 4);
         stream.set_read_timeout(Some(Duration::from_millis(200))).expect("a limit");
         assert!(stream.read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
         stream.set_read_timeout(Some(crate::waiting::MAX_WAIT)).expect("a limit");

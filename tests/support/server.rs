@@ -1,6 +1,6 @@
 //! The real binary. It is built, started on a free port of loopback, used over raw HTTP, and killed when dropped.
 
-use crate::waiting::{MAX_WAIT, until_so, within};
+use crate::waiting::{MAX_WAIT, until_or, until_so, within};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -193,6 +193,27 @@ impl Server {
     /// The log of the server so far.
     pub fn log(&self) -> String {
         self.log.lock().clone()
+    }
+
+    /// Waits until this text is in the log: the server writes it with a thread, and another thread reads it here.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        let says = || self.log().contains(words).then_some(());
+        until_or(MAX_WAIT, says, || format!("it says {words:?}; it said:\n{}", self.log()));
+    }
+
+    /// Waits until a demo of several machines has its whole past. A slow machine makes a part of it after the start.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[track_caller]
+    pub fn wait_for_past(&self) {
+        let sources = || self.get("/api/v1/sources", &[]).body;
+        let is_whole = || (!sources().contains("\"filling\"")).then_some(());
+        until_or(9 * MAX_WAIT, is_whole, || format!("the past is whole: {}", sources()));
     }
 
     /// Process id of the server.
