@@ -2,7 +2,7 @@
 //! names the rank that the others wait for.
 
 use super::machine::Machine;
-use crate::first_findings::RunningJob;
+use crate::first_findings::{RunningJob, has_power};
 use crate::hang_answers::{MAX_STEPS, NAMED_WITHIN, RANK_THAT_LACKS, RANKS, nccl, power, ranks, scenario, script};
 use fake_clock::FakeClock;
 use fake_nvml::Fake;
@@ -74,8 +74,7 @@ fn names_the_rank(machines: u64) {
         clock.pass(5_000);
         for node in &nodes {
             let path = format!("/api/v1/query?tag=gpu.0.powerWatts&from=-30s&source={}", node.name);
-            let watts = power(step).to_string();
-            until("a sample of this step", || asked(&path).to_string().contains(&watts).then_some(()));
+            until("a sample of this step", || has_power(&asked(&path), power(step)).then_some(()));
         }
         if pids.is_empty() {
             let run = || asked("/api/v1/runs/hung");
