@@ -156,8 +156,15 @@ fn once(mut samples: Samples) -> (Samples, usize) {
 #[test]
 fn every_sample_arrives_once_though_the_server_fails() {
     let known = KnownMachine::new(hours_ago(1), TICKS);
-    let receiver = Receiver::start(|n| match n {
+    let is_seen = Arc::new(AtomicBool::new(false));
+    let seen = is_seen.clone();
+    let receiver = Receiver::start(move |n| match n {
         0 => ReceiverAnswer::Status(500, "", "not today"),
+        // The next request ends the failure, so it is not answered before the test has seen it.
+        1 => {
+            until_so("the failure is seen", || seen.load(Relaxed));
+            ReceiverAnswer::Take
+        }
         2 => ReceiverAnswer::Status(429, "retry-after: 2\r\n", ""),
         4 => ReceiverAnswer::Close,
         _ => ReceiverAnswer::Take,
@@ -165,6 +172,7 @@ fn every_sample_arrives_once_though_the_server_fails() {
     let remote = known.send(receiver.url(), None);
     until_so("the first failure is told", || remote.check().reason.contains("it returned 500: not today"));
     assert_eq!(remote.check().state, CheckState::Failed);
+    is_seen.store(true, Relaxed);
     until_so("everything is taken", || once(receiver.samples()).0 == known.samples(TICKS));
     let requests = receiver.came().requests.clone();
     assert!(requests.len() >= 6, "{}", requests.len());
@@ -335,10 +343,18 @@ fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
         let folder = tempfile::tempdir().expect("a folder");
         let from = hours_ago(2);
         let known = KnownMachine::new(from, TICKS);
-        let receiver = Receiver::start(move |n| if n == killed { answer } else { ReceiverAnswer::Take });
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let receiver = Receiver::start(move |n| match n {
+            n if n == killed => answer,
+            // The sender may repeat it before it is stopped, and gets no answer then.
+            n if n > killed && !over.load(Relaxed) => ReceiverAnswer::Hang,
+            _ => ReceiverAnswer::Take,
+        });
         let remote = known.send(receiver.url(), Some(folder.path()));
-        until_so("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
+        until_so("the request came that meets the kill", || receiver.came().requests.len() > killed);
         remote.stop();
+        is_over.store(true, Relaxed);
         // The state is the one after a kill: a request is in flight. The history has gone on since.
         let again = KnownMachine::new(from, TICKS + 20);
         let remote = again.send(receiver.url(), Some(folder.path()));
@@ -600,6 +616,7 @@ fn the_binary_goes_on_after_a_kill_where_the_server_was() {
     let ticks = || server.get("/api/v1/query?tag=memory.total", &[]).body.matches("],[").count();
     until_so("some ticks are behind it", || ticks() >= 20);
     drop(server);
+    until_so("the last request is read", || receiver.rests());
     let taken = once(receiver.samples()).0.values().map(|own| own.len()).sum::<usize>();
     let (before, server) = (receiver.came().requests.len(), start());
     until_so("what was behind came", || receiver.came().requests.len() > before);

@@ -231,7 +231,8 @@ fn with_victoria_metrics_killed_while_a_hub_catches_up_nothing_is_lost_or_double
     let remote = known.send(format!("http://{addr}/api/v1/write"), None);
     let sent = || remote.counts.sent.load(Relaxed);
     for kill in 1..=3 {
-        until_so("it takes some more", || sent() >= all * kill / 4);
+        // So early that much is left, also when this thread looks late.
+        until_so("it takes some more", || sent() >= all * kill / 8);
         // SIGKILL: samples that were accepted but not yet written are lost.
         drop(server);
         assert!(sent() < all, "it is killed while it takes");

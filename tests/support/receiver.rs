@@ -67,6 +67,12 @@ impl Receiver {
         format!("http://{}/api/v1/write", self.addr)
     }
 
+    /// Whether no connection is open: each request of a sender that has ended is read.
+    pub fn rests(&self) -> bool {
+        // This value and the thread that listens hold it, and the thread of each connection.
+        Arc::strong_count(&self.came) == 2
+    }
+
     /// The requests so far.
     pub fn came(&self) -> MutexGuard<'_, Came> {
         self.came.lock()
