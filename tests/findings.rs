@@ -226,8 +226,12 @@ fn the_command_reads_a_folder_and_says_what_it_cannot_read() {
     until("a tick", || server.get("/api/v1/query?tag=system.cpu_percent", &[]).body.contains("points").then_some(()));
     let listed = run(["findings", "--data-dir", text(&data)]);
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-    let rules: Value = serde_json::from_str(&server.get("/api/v1/findings", &[]).body).expect("JSON");
-    assert!(rules["rules"].as_array().is_some_and(|rules| rules.len() > 10), "{rules}");
+    let rules = || server.get("/api/v1/findings", &[]).body;
+    let has_rules = || {
+        let rules: Value = serde_json::from_str(&rules()).expect("JSON");
+        rules["rules"].as_array().is_some_and(|rules| rules.len() > 10).then_some(())
+    };
+    until_or(MAX_WAIT, has_rules, rules);
     for (args, status, said) in [
         (&["findings", "no-such-file"][..], 1, "no-such-file cannot be opened"),
         (&["findings", "--data-dir", "/nonexistent"], 4, "there is no data folder"),

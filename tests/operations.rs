@@ -174,6 +174,7 @@ fn a_server_answers_what_the_document_says() {
     let mut document = served(&server);
     let ask = |path: &str| server.get(path, &[]);
     until("values", || ask("/api/v1/query?tag=cpu&from=-30s").body.contains("points").then_some(()));
+    until("a table of processes", || (ask("/api/v1/processes").status == 200).then_some(()));
     let fill = |operation: Operation| {
         (!operation.path().contains('{')).then(|| operation.path().to_string() + query(operation))
     };

@@ -42,13 +42,18 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     assert_eq!((&late["labels"]["b"], &late["kind"]), (&Value::from("2"), &Value::from("gauge")));
     // Counters are stored raw, so each value is the number of a scrape, and no value is stored twice. A scrape that is
     // too late for its tick is dropped in favor of the next.
-    let ledger = json(&server, "/api/v1/query?tag=openmetrics.books.ledger_total");
-    let points = ledger["series"][0]["points"].as_array().expect("points").clone();
-    let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();
-    assert!(values.len() > 10 && values.windows(2).all(|pair| pair[1] > pair[0]), "{values:?}");
-    let text = server.get("/metrics", &[]).body;
-    assert!(text.contains("\nlate{source="), "{text}");
-    assert!(text.contains(",endpoint=\"books\",a=\"x y\",b=\"2\"} 7.5"));
+    let values = until("values", || {
+        let ledger = json(&server, "/api/v1/query?tag=openmetrics.books.ledger_total");
+        let points = ledger["series"][0]["points"].as_array()?.clone();
+        let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();
+        (values.len() > 10).then_some(values)
+    });
+    assert!(values.windows(2).all(|pair| pair[1] > pair[0]), "{values:?}");
+    until("a tick with its values", || {
+        let text = server.get("/metrics", &[]).body;
+        let labels = ",endpoint=\"books\",a=\"x y\",b=\"2\"} 7.5";
+        (text.contains("\nlate{source=") && text.contains(labels)).then_some(())
+    });
 }
 
 #[test]
@@ -117,8 +122,10 @@ fn a_hostile_page_costs_itself_and_ours_stay_whole() {
     reason("huge: the body is larger than 8 MiB");
     let said = reason("odd: 4 of 8 samples were dropped: 1 with a label of more than 1024 bytes (the first in line 6)");
     assert!(said.contains("native histograms") && said.contains("beginning with `__`"), "{said}");
-    let fine = json(&server, "/api/v1/query?tag=openmetrics.odd.fine");
-    assert!(fine["series"][0]["points"].as_array().is_some_and(|points| !points.is_empty()));
+    until("the sample that is fine", || {
+        let fine = json(&server, "/api/v1/query?tag=openmetrics.odd.fine");
+        fine["series"][0]["points"].as_array().is_some_and(|points| !points.is_empty()).then_some(())
+    });
     // A tick for which the endpoint was late has none of its values.
     let page = until("a tick with the page's values", || {
         let page = server.get("/metrics", &["Accept: application/openmetrics-text"]).body;
@@ -143,7 +150,7 @@ fn with_node_exporter_its_page_is_read_as_it_prints() {
     let query = |tag: &str| json(&server, &format!("/api/v1/query?tag={tag}"));
     let newest = |tag: &str| query(tag)["series"][0]["points"].as_array()?.last()?[1].as_f64();
     let total = until("the exporter is scraped", || newest("openmetrics.node.node_memory_MemTotal_bytes"));
-    assert_eq!(Some(total), newest("memory.total"), "both read the same kernel");
+    assert_eq!(total, until("our own sample", || newest("memory.total")), "both read the same kernel");
     let series = json(&server, "/api/v1/series?match=openmetrics.node.*");
     let tags: Vec<&str> =
         series["series"].as_array().expect("a list").iter().filter_map(|s| s["tag"].as_str()).collect();

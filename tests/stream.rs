@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::server::{Server, free_port};
 use watchglass_tests::stream::Page;
-use watchglass_tests::waiting::MAX_WAIT;
+use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
 const FAST: [&str; 2] = ["--interval", "100ms"];
 const WINDOW: i64 = 300_000;
@@ -21,16 +21,16 @@ fn a_page_sees_this_machine_live() {
     block_on(async {
         let mut page = Page::default();
         let mut connection = page.connect(server.addr(), WINDOW).await;
-        page.until(&mut connection, |page| page.ticks.len() >= 10 && !page.checks.is_empty()).await;
+        // A collector that is late for a tick has no value in it, and its check is another one at first.
+        let rows = ["memory.total", "system.cpu_percent", "system.load1", "disk.in", "network.recv", "monitor.cpu"];
+        let has_all = |page: &Page| rows.iter().chain(&["monitor.cpu.ok"]).all(|tag| page.newest(tag).is_some());
+        let is_well = |page: &Page| page.checks.iter().any(|one| one.id == "cpu" && one.state == CheckState::Ok);
+        page.until(&mut connection, |page| page.ticks.len() >= 10 && has_all(page) && is_well(page)).await;
         assert!(page.whole() && page.repeated == 0);
         let total = page.newest("memory.total").expect("memory is read");
         let kernel = std::fs::read_to_string("/proc/meminfo").expect("the kernel's own figure");
         let kib: f64 = kernel.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("MemTotal");
         assert!(total <= kib * 1024.0 && total > 0.0, "{total} of {kib} KiB");
-        for tag in ["system.cpu_percent", "system.load1", "disk.in", "network.recv", "monitor.cpu", "monitor.cpu.ok"] {
-            assert!(page.newest(tag).is_some(), "{tag}");
-        }
-        assert!(page.checks.iter().any(|check| check.id == "cpu" && check.state == CheckState::Ok));
         let times: Vec<i64> = page.ticks.values().map(|(t, _)| *t).collect();
         assert!(times[2..].iter().all(|t| t % 100 == 0), "ticks stand on the boundary: {times:?}");
     });
@@ -84,13 +84,13 @@ fn a_viewer_that_never_reads_is_sent_its_credit_and_others_do_not_notice() {
         let mut connection = page.connect(server.addr(), WINDOW).await;
         page.until(&mut connection, |page| page.ticks.len() >= 60).await;
         assert!(page.whole());
-        let own = server.get("/metrics", &[]).body;
         let figure = |name: &str| {
+            let own = server.get("/metrics", &[]).body;
             let line = own.lines().find(|l| l.starts_with(name) && !l.starts_with('#')).expect("our own health");
             line.rsplit(' ').next().and_then(|n| n.parse::<f64>().ok()).expect("a number")
         };
         assert_eq!(figure("watchglass_self_viewers"), 2.0);
-        assert!(figure("watchglass_self_live_held_back_total") > 0.0);
+        until_so("the one that sleeps is held back", || figure("watchglass_self_live_held_back_total") > 0.0);
         // The page wakes up and gets the missed ticks, without a gap.
         let newest = *page.ticks.keys().next_back().expect("ticks");
         sleeping.until(&mut asleep, |page| page.ticks.contains_key(&newest)).await;

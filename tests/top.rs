@@ -4,7 +4,7 @@ use serde_json::Value;
 use watchglass_tests::agent::{Agent, command};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{Server, run, watchglass};
-use watchglass_tests::waiting::until_so;
+use watchglass_tests::waiting::{until, until_so};
 
 const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/first-wave/recording.watchglass");
 
@@ -21,9 +21,13 @@ fn output(args: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn one_picture_of_a_server_is_lines_or_an_object() {
     let server = served();
-    let (status, lines, error) = output(&["--url", &server.url, "--once", "--ascii"]);
+    // Tables of processes are made right after the start.
+    let (status, lines, error) = until("a picture with processes", || {
+        let told = output(&["--url", &server.url, "--once", "--ascii"]);
+        (told.0 != Some(0) || told.1.contains("python")).then_some(told)
+    });
     assert_eq!(status, Some(0), "{error}");
-    assert!(lines.is_ascii() && lines.contains("GPU utilization") && lines.contains("python"), "{lines}");
+    assert!(lines.is_ascii() && lines.contains("GPU utilization"), "{lines}");
     assert_eq!(lines.lines().filter(|line| line.starts_with("GPU 7 ")).count(), 1, "{lines}");
     let (status, object, error) = output(&["--url", &server.url, "--once", "--json"]);
     let object: Value = serde_json::from_str(&object).expect("an object");

@@ -185,6 +185,11 @@ fn only_what_changed_is_drawn() {
     terminal.hides("Disk fullness");
     terminal.press("p");
     terminal.shows("Disk fullness");
+    // What is drawn after this is drawn after all of the picture.
+    terminal.press("/seen");
+    terminal.shows("Find: seen");
+    terminal.press("\u{1b}");
+    terminal.hides("Find: ");
     let whole = terminal.bytes();
     // A step of the crosshair redraws two columns of each chart and some values.
     for _ in 0..10 {
