@@ -231,7 +231,8 @@ fn runs_outlive_the_server_that_was_told_of_them() {
     bench.job(&["--id", "before", "--", "sh", "-c", "exit 5"]).output().expect("it ran");
     let server = bench.server();
     bench.sentence(&server, "before", "failed (exit 5)");
-    assert_eq!(std::fs::read_dir(Path::new(bench.data()).join("runs")).expect("a folder").count(), 0);
+    let kept = Path::new(bench.data()).join("runs");
+    until_so("what was kept is taken", || std::fs::read_dir(&kept).expect("a folder").count() == 0);
     let mut goes_on = started(bench.job(&["--id", "on", "--", "sleep", "1000"]));
     let mut meanwhile = started(bench.job(&["--id", "meanwhile", "--", "sleep", "1000"]));
     let mut alone = started(bench.job(&["--id", "alone", "--", "sleep", "1000"]));
@@ -383,7 +384,8 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     let alerted = by_other(&["alert", "of root", "--run", "of-root"]);
     assert_eq!(alerted.status.code(), Some(1), "{alerted:?}");
     assert!(String::from_utf8_lossy(&alerted.stderr).contains("no such run on this machine"), "{alerted:?}");
-    assert_eq!(by_other(&["alert", "of the machine"]).status.code(), Some(0));
+    // It waits for less than a second, and a loaded machine may take longer.
+    until_so("one of the machine is taken", || by_other(&["alert", "of the machine"]).status.success());
     // Messages that were sent before have arrived by then.
     by_other(&["run", "--id", "last", "--", "true"]);
     bench.sentence(&server, "last", "finished");
@@ -662,8 +664,18 @@ fn a_run_has_a_report_also_when_its_samples_have_gone() {
     let own = tempfile::tempdir().expect("a folder");
     let clock = FakeClock::new(own.path());
     let server = bench.server_by(&clock);
-    let words = ["--id", "told", "--name", "a<b", "--", "sh", "-c", "sleep 3; exit 3"];
-    bench.job(&words).output().expect("it ran");
+    // It goes on until there are samples of its time, however late they are.
+    let words = ["--id", "told", "--name", "a<b", "--", "sh", "-c", "sleep 3; read line; exit 3"];
+    let begin = std::time::Instant::now();
+    let mut job = bench.job(&words);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    until_so("samples", || {
+        let answer = server.get("/api/v1/query?run=told&tag=system.cpu_percent", &[]);
+        let answer: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        answer["series"][0]["points"].as_array().is_some_and(|points| points.len() > 1)
+    });
+    drop(job.stdin.take());
+    job.wait().expect("it ended");
     bench.sentence(&server, "told", "failed (exit 3)");
     let report = |server: &Server| {
         until("a report with its curves", || {
@@ -684,7 +696,8 @@ fn a_run_has_a_report_also_when_its_samples_have_gone() {
         (&"told".into(), &"failed".into(), &"failed (exit 3)".into())
     );
     assert!(json["curves"].as_array().is_some_and(|curves| !curves.is_empty()), "{json}");
-    assert!((3.0..60.0).contains(&json["seconds"].as_f64().expect("a time")), "{json}");
+    let most = begin.elapsed().as_secs_f64() + 1.0;
+    assert!((3.0..most).contains(&json["seconds"].as_f64().expect("a time")), "{json}");
     let none = server.get("/api/v1/runs/nobody/report", &[]);
     assert!(none.status == 404 && none.error().contains("api/v1/runs lists"), "{}", none.error());
     let printed = |json: bool| {
@@ -1220,7 +1233,9 @@ fn the_command_prints_what_is_asked_for_and_follows() {
     let script = "echo one; echo two >&2; echo three; read line; echo $line; exit 0";
     let mut job = bench.job(&["--logs", "--id", "asked", "--", "sh", "-c", script]);
     let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    // The two streams are two pipes, and one may be late.
     bench.prints(&server, "asked", "three");
+    bench.prints(&server, "asked", "two");
     let logs = |words: &[&str]| {
         let mut command = watchglass(["logs", "--data-dir", bench.data(), "asked"]);
         let output = command.args(words).output().expect("it ran");
