@@ -48,8 +48,10 @@ fn an_agent_says_how_it_does_to_who_owns_its_folder() {
     assert!(link["bytes"].as_u64() > Some(0) && link["links"] == 1, "{told}");
     let mode = folder.path().join("control.sock").metadata().expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let answer = ask(folder.path(), "/api/v1/query?tag=monitor.uplink.0.live&from=-60s");
-    assert!(answer.status == 200 && answer.body.contains("monitor.uplink.0.live"), "{answer:?}");
+    until("the row of the agent", || {
+        let answer = ask(folder.path(), "/api/v1/query?tag=monitor.uplink.0.live&from=-60s");
+        (answer.status == 200 && answer.body.contains("monitor.uplink.0.live")).then_some(())
+    });
     let answer = ask(folder.path(), "/api/v1/rules");
     assert!(answer.status == 404 && answer.body.contains("its hubs do"), "nobody would look at a rule: {answer:?}");
     // The hub shows the same row of the machine.

@@ -31,6 +31,11 @@ fn everything(hub: &Hub) -> Vec<(String, String)> {
     paths.into_iter().map(ask).collect()
 }
 
+/// Whether a text has this name as a word. The letters of an id may spell a short name by chance.
+fn has_name(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     let hub = Hub::start([]);
@@ -52,7 +57,7 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     let page = open(&hub, "", &[mike.clone(), origin.clone()]).await;
     let of_key = open(&hub, "", &[hub.key("own")]).await;
     let before = everything(&hub);
-    assert!(before.iter().filter(|(_, body)| body.contains("mike")).count() >= 5, "he is named");
+    assert!(before.iter().filter(|(_, body)| has_name(body, "mike")).count() >= 5, "he is named");
     let rows = |all: &[(String, String)]| all[0].1.matches("\"action\"").count();
 
     for (who, headers) in [("an admin of a team", vec![ada.as_str(), &origin, JSON]), ("himself", own.to_vec())] {
@@ -70,7 +75,7 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     }
     let after = everything(&hub);
     for (path, body) in &after {
-        assert!(!body.contains("mike"), "{path}: {body}");
+        assert!(!has_name(body, "mike"), "{path}: {body}");
     }
     assert!(rows(&after) > rows(&before) && after[0].1.contains("erased-"), "the rows stay, and one says so");
     assert!(after[6].1.contains("nights"), "what is the team's stays");
@@ -79,9 +84,9 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     let headers = [hub.cookie("root"), origin.clone(), JSON.to_string()];
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     assert_eq!(hub.send("DELETE", "/api/v1/accounts/vera", &headers, "").status, 200);
-    assert!(everything(&hub)[0].1.contains("vera"));
+    assert!(has_name(&everything(&hub)[0].1, "vera"));
     assert_eq!(hub.send("POST", "/api/v1/accounts/vera/erase", &headers, "{}").status, 200);
-    assert!(!everything(&hub).iter().any(|(_, body)| body.contains("vera")));
+    assert!(!everything(&hub).iter().any(|(_, body)| has_name(body, "vera")));
     assert_eq!(hub.send("POST", "/api/v1/accounts/vera/erase", &headers, "{}").status, 404, "nothing names her");
     let last = erase(&hub, &["--user", "root"]);
     assert_eq!(last.status.code(), Some(1));

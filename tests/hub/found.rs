@@ -70,7 +70,8 @@ fn gpus(hub: &Hub, machine: &str) -> Vec<String> {
 fn have_their_gpus(hub: &Hub, own: &str) {
     for (machine, count) in [(own, 1), ("node-b", 2), ("node-c", 1)] {
         until(machine, || (gpus(hub, machine).len() == count).then_some(()));
-        assert_eq!(states(hub, "vera").get(machine).map(String::as_str), Some("live"), "{machine}");
+        // On a loaded machine one is late for a moment.
+        until_so("it is live", || states(hub, "vera").get(machine).is_some_and(|state| state == "live"));
     }
     let all = seen(hub, "vera", "query?tag=gpu.*.temp");
     assert_eq!(all["series"].as_array().map(Vec::len), Some(4), "{all}");
@@ -112,7 +113,7 @@ fn each_host_of_an_agents_page_joins_once_and_is_a_machine_of_its_team() {
     until_so("it is back", || ["node-9", "node-b", "node-c"].iter().all(|machine| is(machine, "live")));
     is_there.store(false, Ordering::Relaxed);
     until_so("a host that vanished is offline", || is("node-c", "unreachable"));
-    assert!(is("node-b", "live") && is("node-9", "live"));
+    until_so("the others stay", || is("node-b", "live") && is("node-9", "live"));
     is_there.store(true, Ordering::Relaxed);
     until_so("it has come back", || is("node-c", "live"));
     assert_eq!(joined(&hub), before);

@@ -9,7 +9,7 @@ use watchglass_tests::fleet::Fleet;
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::postgresql::Postgresql;
 use watchglass_tests::server::watchglass;
-use watchglass_tests::waiting::until_so;
+use watchglass_tests::waiting::{until, until_so};
 
 /// A configuration with a new database, and the address of the database.
 fn configured(postgresql: &Postgresql, folder: &Path) -> (PathBuf, String) {
@@ -56,8 +56,12 @@ fn with_postgresql_people_sign_in_machines_join_and_it_is_written_down_who_did_w
     let (config, _) = configured(&postgresql, folder.path());
     let config = config.display().to_string();
     let mut fleet = Fleet::hub(&["--config", &config]);
-    let log = fleet.server().log();
-    let code = log.split("#setup=").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a code");
+    fleet.server().says("#setup=");
+    let code = until("a whole line", || {
+        let log = fleet.server().log();
+        let (code, _) = log.split_once("#setup=")?.1.split_once(char::is_whitespace)?;
+        Some(code.to_string())
+    });
     let origin = format!("Origin: http://{}", fleet.server().addr());
     let body = serde_json::json!({ "code": code, "name": "root", "password": PASSWORD }).to_string();
     let made = send(fleet.server(), "POST", "/api/v1/session/setup", &[&origin, JSON], &body);

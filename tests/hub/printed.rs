@@ -57,11 +57,16 @@ fn hub() -> Hub {
 fn hub_with(env: Vec<(String, String)>) -> Hub {
     let hub = Hub::start_with(env, ["--collectors", "cpu,process"]);
     printed(&hub, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
-    until("the end of the run", || {
-        let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("vera")], "").body;
-        told.contains("failed (exit 1)").then_some(())
-    });
+    wait_for_end(&hub);
     hub
+}
+
+/// Waits until the hub lists the end of the job, and its line as the cause.
+fn wait_for_end(hub: &Hub) {
+    until("the end of the run", || {
+        let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("mike")], "");
+        (told.body.contains("failed (exit 1)") && tells(&told)).then_some(())
+    });
 }
 
 /// The same job on an agent's machine, in its folder.
@@ -72,10 +77,7 @@ fn hub_of_agent(folder: &Path) -> (Hub, Machine) {
     let machine = Machine::run(command);
     until("the agent is there", || folder.join("run.sock").exists().then_some(()));
     printed_in(folder, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
-    until("the end of the run", || {
-        let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("vera")], "").body;
-        told.contains("failed (exit 1)").then_some(())
-    });
+    wait_for_end(&hub);
     (hub, machine)
 }
 
@@ -267,7 +269,7 @@ fn what_is_kept_of_a_run_that_ended_tells_members_alone_as_well() {
     let ended = hub.folder.path().join("ended-runs");
     // A run that has just ended is not settled yet.
     clock.pass(30_000);
-    until_so("a summary is kept", || ended.join("loud.json").exists());
+    until_so("a summary is kept", || ["loud.json", "loud.jsonl"].iter().all(|name| ended.join(name).exists()));
     let lines = hub.folder.path().join("run-logs");
     let elsewhere: Vec<PathBuf> =
         files_with(hub.folder.path(), LINE).into_iter().filter(|path| !path.starts_with(&lines)).collect();

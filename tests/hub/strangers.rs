@@ -39,9 +39,8 @@ fn figure(hub: &Hub, name: &str) -> f64 {
 #[test]
 fn bodies_that_never_end_stop_nobody_and_are_not_waited_for() {
     let hub = Hub::start(["--no-local"]);
-    let last = endless(&hub, "");
     let begun = Instant::now();
-    let late = answered(last);
+    let late = answered(endless(&hub, ""));
     assert_eq!(late.status, 408, "{late:?}");
     assert!((Duration::from_secs(9)..MAX_WAIT).contains(&begun.elapsed()), "{:?}", begun.elapsed());
     assert_eq!(figure(&hub, "watchglass_self_bodies_timed_out_total"), 1.0);

@@ -127,9 +127,11 @@ fn a_key_and_members_submit_what_the_agent_of_the_machine_stores() {
 #[test]
 fn a_hub_stores_what_is_submitted_for_its_own_machine() {
     let hub = Hub::start(["--collectors", "cpu,job", "--interval", "200ms"]);
-    let sources = seen(&hub, "sources");
-    let own = sources["sources"].as_array().expect("a list").iter().find(|source| source["name"] != "gpu-7");
-    let own = own.and_then(|source| source["name"].as_str()).expect("its own machine").to_string();
+    let own = until("its own machine", || {
+        let sources = seen(&hub, "sources");
+        let own = sources["sources"].as_array()?.iter().find(|source| source["name"] != "gpu-7")?;
+        Some(own["name"].as_str()?.to_string())
+    });
     are_stored(&hub, &own);
 }
 
