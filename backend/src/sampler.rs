@@ -106,6 +106,8 @@ struct Sampler {
     clock: Arc<dyn Clock>,
     source: SourceId,
     plan: Plan,
+    /// Time that a tick waits for its collectors.
+    tick_timeout: Duration,
     parts: Vec<Running>,
     openings: Vec<Opening>,
     tries: Vec<usize>,
@@ -233,6 +235,7 @@ impl Sampler {
             gpus: 0,
             told: BTreeMap::new(),
             values: Vec::new(),
+            tick_timeout: tick_timeout(plan.interval),
             plan,
             live,
         }
@@ -458,7 +461,7 @@ impl Sampler {
     fn gather(&mut self, number: u64) {
         let quick = self.quick.clone();
         let begin = Instant::now();
-        let (end, mut hold) = (begin + tick_timeout(self.plan.interval), begin + worker::HELP_AFTER);
+        let (end, mut hold) = (begin + self.tick_timeout, begin + worker::HELP_AFTER);
         while self.parts.iter().any(|p| p.asked == Some(number)) {
             let wait = end.min(hold).saturating_duration_since(Instant::now());
             if let Ok(event) = self.events.recv_timeout(wait) {
