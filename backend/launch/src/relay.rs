@@ -382,6 +382,7 @@ mod tests {
     fn is_read_after_close(to: OwnedFd, reader: OwnedFd) -> bool {
         let (from, job) = pipe().expect("a pipe");
         let (wake, _end) = pipe().expect("a pipe");
+        let watched = to.try_clone().expect("a copy");
         let (ended, (copied, lines)) = (Mutex::new(None), mpsc::sync_channel(8));
         std::thread::scope(|scope| {
             let ends = Ends { from: from.into(), to: to.into(), wake: &wake, ended: &ended };
@@ -394,6 +395,10 @@ mod tests {
                 let Ok(copied) = lines.recv() else { return false };
                 assert_eq!(String::from_utf8_lossy(&copied), line);
                 reader.take();
+                // A program that another test starts just now has a copy of the reader for a moment.
+                let mut closed = libc::pollfd { fd: watched.as_raw_fd(), events: 0, revents: 0 };
+                // SAFETY: the pointer is to one live value, which the call fills.
+                assert_eq!(unsafe { libc::poll(&raw mut closed, 1, 60_000) }, 1, "the reader is open");
             }
             true
         })

@@ -307,10 +307,14 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A program with this script.
+    /// A program with this script. Another process writes it: one that another test starts just now would have the file
+    /// open for a moment, and a file that somebody writes cannot be run.
     fn tool(folder: &Path, script: &str) -> PathBuf {
-        let path = folder.join("py-spy");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+        let (path, text) = (folder.join("py-spy"), folder.join("text"));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).expect("a file");
+        #[allow(clippy::disallowed_methods, reason = "a copy that no process of this one has open")]
+        let copied = Command::new("cp").arg(&text).arg(&path).status().expect("cp");
+        assert!(copied.success());
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a mode");
         path
     }
