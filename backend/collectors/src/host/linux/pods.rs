@@ -25,7 +25,8 @@ const SERVICE: &str = "v1.PodResourcesLister";
 /// Interval between two lists. Slightly short, so that a tick that is marginally early is not skipped.
 const LIST_INTERVAL: Duration = Duration::from_millis(9_900);
 
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// Tests run beside many others, and most of them are not about it.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 3_000 } else { 500 });
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum number of pairs of a GPU and a pod: several pods can share each GPU.
