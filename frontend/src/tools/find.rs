@@ -12,7 +12,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::prometheus;
 use shared::wire::PageMessage;
-use viewer::find::{meaning, rank, rank_name, symptoms};
+use viewer::find::{INSIDE_RANK, meaning, rank, rank_name, symptoms};
 use viewer::findings::{Findings, words as finding_words};
 use wasm_bindgen::JsCast;
 
@@ -99,6 +99,8 @@ fn hits(page: Page, offered: &[Offer], typed: &str) -> Vec<Hit> {
     let named = found.len();
     for text in symptoms(&typed) {
         charts(page, text, &mut found);
+        // A job that was out of memory says so in its sentence.
+        offers(offered, text, &mut found);
         actions(page, text, &mut found);
     }
     found[named..].iter_mut().for_each(|(rank, _)| *rank += AFTER_NAMES);
@@ -118,7 +120,9 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     page.findings.with_untracked(|findings| {
         for one in findings.all.iter().filter(|one| Findings::of_machine(one, &findings.machine)) {
             let words = [one.kind.replace('_', " "), one.rule.replace(['.', '_'], " ")].join(", ");
-            let by_symptom = || symptoms(typed).find_map(|text| rank(&one.sentence, text)).map(|_| 1);
+            let told = || format!("{words}, {}", one.sentence);
+            let by_symptom =
+                || symptoms(typed).find(|text| rank(&told(), text).is_some_and(|rank| rank < INSIDE_RANK)).map(|_| 1);
             let by_name = rank(&words, typed).or_else(|| rank(&one.sentence, typed).map(|rank| rank + 1));
             if let Some(rank) = by_name.or_else(by_symptom) {
                 let detail = finding_words::kind(&one.kind);

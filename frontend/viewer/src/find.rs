@@ -3,19 +3,29 @@
 /// A search word with at most this many letters must match the start of a word: "oom" is in "zoom".
 const SHORT_WORD: usize = 3;
 
-/// Rank of a text for a search: 0 if it begins with it, 1 if a word does, 2 if the letters are inside. None if a search
-/// word is missing. `typed` is in lower case.
+/// Rank of a match inside a word: behind all that begin so, and behind what a symptom leads to. "hang" is in "changes".
+pub const INSIDE_RANK: usize = 20;
+
+/// Rank of a text for a search: 0 if it begins with it, 1 if a word does, 2 if each search word begins a word, and
+/// [`INSIDE_RANK`] if one is only inside. A capital letter in a name begins a word. None if a search word is missing.
+/// `typed` is in lower case.
 pub fn rank(text: &str, typed: &str) -> Option<usize> {
-    let text = text.to_ascii_lowercase();
-    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
-    let has = |word: &str| text.match_indices(word).any(|(at, _)| word.len() > SHORT_WORD || begins(at));
+    let lower = text.to_ascii_lowercase();
+    let begins = |at: usize| {
+        let is_capital = text[at..].starts_with(|c: char| c.is_ascii_uppercase());
+        let follows = |c: char| if is_capital { c.is_ascii_uppercase() } else { c.is_ascii_alphanumeric() };
+        !text[..at].ends_with(follows)
+    };
+    let begins_word = |word: &str| lower.match_indices(word).any(|(at, _)| begins(at));
+    let has = |word: &str| word.len() > SHORT_WORD && lower.contains(word) || begins_word(word);
     if !typed.split_whitespace().all(has) {
         return None;
     }
-    match text.find(typed) {
+    match lower.find(typed) {
         Some(0) => Some(0),
         Some(at) if begins(at) => Some(1),
-        _ => Some(2),
+        _ if typed.split_whitespace().all(begins_word) => Some(2),
+        _ => Some(INSIDE_RANK),
     }
 }
 
@@ -31,39 +41,56 @@ pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
     rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
 }
 
-/// Symptoms that a person may type, with search words for the charts and actions that show them.
-const SYMPTOMS: [(&str, &[&str]); 10] = [
+/// Beginnings of words, and phrases, by which a person may name a symptom, with search words for the charts, findings
+/// and actions that show it.
+const SYMPTOMS: [(&str, &[&str]); 20] = [
     ("oom", &["out of memory", "memory"]),
     ("out of memory", &["memory"]),
-    ("throttle", &["slowdown", "clock", "temperature"]),
-    ("crash", &["training jobs", "xid"]),
-    ("fail", &["training jobs", "errors"]),
-    ("idle", &["gpu utilization"]),
-    ("hang", &["gpu power", "gpu utilization"]),
-    ("stuck", &["gpu power", "gpu utilization"]),
-    ("slow", &["differs", "outlier", "straggler"]),
+    ("throttl", &["throttle", "slowdown", "clock", "temperature"]),
+    ("overheat", &["temperature", "throttle"]),
+    ("hot", &["temperature", "throttle"]),
+    ("crash", &["training jobs", "ended", "xid"]),
+    ("fail", &["training jobs", "ended", "errors"]),
+    ("killed", &["training jobs", "out of memory", "ended"]),
+    ("died", &["training jobs", "ended", "xid"]),
+    ("dead", &["training jobs", "ended", "lost"]),
+    ("idl", &["gpu utilization", "idle"]),
+    ("unused", &["gpu utilization", "idle"]),
+    ("hang", HANG),
+    ("hung", HANG),
+    ("stuck", HANG),
+    ("stall", HANG),
+    ("frozen", HANG),
+    ("slow", &["differs", "outlier", "straggler", "throttle"]),
+    ("lagg", &["outlier", "straggler"]),
     ("full", &["disk", "memory"]),
 ];
 
-/// Additional search words for the typed text, the nearest first. `typed` is in lower case.
+/// What shows that a job hangs.
+const HANG: &[&str] = &["gpu power", "gpu utilization", "hang"];
+
+/// Additional search words for the typed text, the nearest first. `typed` is in lower case. Any word of it may name a
+/// symptom: "disk full", "gpu idle", "throttling".
 pub fn symptoms(typed: &str) -> impl Iterator<Item = &'static str> {
-    let meant = SYMPTOMS
-        .iter()
-        .filter(move |(word, _)| typed.len() >= SHORT_WORD && word.starts_with(typed) || typed.starts_with(word));
-    meant.flat_map(|(_, texts)| texts.iter().copied())
+    let is_begun = |symptom: &str, word: &str| word.len() >= SHORT_WORD && symptom.starts_with(word);
+    let names = move |symptom: &str| match symptom.contains(' ') {
+        true => typed.contains(symptom) || is_begun(symptom, typed),
+        false => typed.split_whitespace().any(|word| word.starts_with(symptom) || is_begun(symptom, word)),
+    };
+    SYMPTOMS.iter().filter(move |(symptom, _)| names(symptom)).flat_map(|(_, texts)| texts.iter().copied())
 }
 
 /// The part of a description that contains the first search word, if the description contains all of them.
 pub fn meaning(help: &str, typed: &str) -> Option<String> {
     let word = typed.split_whitespace().next().filter(|word| word.len() > 2)?;
-    rank(help, typed)?;
+    rank(help, typed).filter(|rank| *rank < INSIDE_RANK)?;
     let part = help.split(['.', ';']).find(|part| part.to_ascii_lowercase().contains(word));
     Some(part.unwrap_or(help).trim().to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{meaning, rank, rank_name, symptoms};
+    use super::{INSIDE_RANK, meaning, rank, rank_name, symptoms};
 
     #[test]
     fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
@@ -86,21 +113,32 @@ mod tests {
     #[test]
     fn a_symptom_leads_to_what_shows_it() {
         let texts = |typed: &str| symptoms(typed).collect::<Vec<_>>();
-        assert_eq!(
-            (texts("oom"), texts("throttled")),
-            (vec!["out of memory", "memory"], vec!["slowdown", "clock", "temperature"])
-        );
-        assert_eq!(
-            (texts("idl"), texts("gpu"), texts("o"), texts("")),
-            (vec!["gpu utilization"], vec![], vec![], vec![])
-        );
+        assert_eq!(texts("oom"), ["out of memory", "memory"]);
+        assert_eq!((texts("idl"), texts("o"), texts("gpu")), (vec!["gpu utilization", "idle"], vec![], vec![]));
+        assert!(["", "change", "a b"].iter().all(|typed| texts(typed).is_empty()));
+        // Its other forms, and beside other words.
+        for (word, others) in [
+            ("throttle", ["throttling", "throttled", "gpu throttles"]),
+            ("idle", ["idling", "gpu idle", "idle gpus"]),
+            ("crash", ["crashed", "run crashed", "crashes"]),
+            ("hang", ["hanging", "hung", "job is stuck"]),
+            ("full", ["disk full", "memory is full", "fully"]),
+            ("slow", ["slower", "slow gpu", "why so slow"]),
+            ("oom", ["cuda oom", "oom killer", "oomkilled"]),
+        ] {
+            assert!(!texts(word).is_empty() && others.iter().all(|other| texts(other) == texts(word)), "{word}");
+        }
+        assert_eq!(texts("cuda out of memory"), ["memory"]);
     }
 
     #[test]
     fn what_begins_so_comes_first_and_each_word_must_be_there() {
         assert_eq!(rank("GPU power", "gpu p"), Some(0));
         assert_eq!(rank("GPU power", "power"), Some(1));
-        assert_eq!(rank("Network power", "ower"), Some(2));
+        assert_eq!(rank("Network power", "ower"), Some(INSIDE_RANK));
+        assert_eq!(rank("Changes in this span", "hang"), Some(INSIDE_RANK));
+        assert_eq!(rank("gpu.{i}.powerWatts", "watts"), Some(1));
+        assert_eq!((rank("GPU power", "pu"), rank("rssMB", "mb")), (None, Some(1)));
         assert_eq!((rank("Zoom in", "oom"), rank("Zoom out, oom", "oom")), (None, Some(2)), "a short word begins one");
         assert_eq!(rank("GPU power", "power gpu"), Some(2));
         assert_eq!(rank("GPU power", "power disk"), None);

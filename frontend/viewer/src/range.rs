@@ -62,7 +62,11 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
     }
     // A number alone is more often a search than a Unix time.
     let is_number = since_epoch(&text).is_some();
-    match clock.time(&text, None).filter(|_| !is_number && text != "now") {
+    let time = match text.as_str() {
+        "this week" => clock.time("monday", None).map(|monday| Resolved { to: now, ..monday }),
+        _ => clock.time(&text, None),
+    };
+    match time.filter(|_| !is_number && text != "now") {
         Some(day) if day.from < day.to => clock.kept(day, longest),
         Some(at) => Ok(Asked::At(at.past(now).from)),
         None => {
@@ -75,7 +79,7 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
 /// The length of a text such as `5m`, `-5m`, `now-5m`, `last 3 hours` or `the last hour`, ms.
 fn newest(text: &str) -> Option<i64> {
     let text = text.strip_prefix("the ").unwrap_or(text);
-    let begins = ["last ", "past ", "now-", "now -", "-", "last"];
+    let begins = ["last ", "past ", "previous ", "now-", "now -", "-", "last"];
     let bare = begins.iter().find_map(|begin| text.strip_prefix(begin)).unwrap_or(text).trim();
     length(bare).or_else(|| length(&format!("1 {bare}")).filter(|_| bare != text && bare.len() > 2))
 }
@@ -87,22 +91,43 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Reads two times with a sign or a word between them.
+    /// Reads two times with a sign or a word between them, or one with "since", whose end is now.
     fn span(&self, text: &str) -> Option<(i64, i64)> {
-        let text = text.strip_prefix("from ").unwrap_or(text);
-        for separator in ["..", "–", " to ", " until ", "/", "-"] {
+        if let Some(begin) = ["since ", "after "].iter().find_map(|word| text.strip_prefix(word)) {
+            return Some((self.time(begin, None)?.past(self.now).from, self.now));
+        }
+        let text = ["from ", "between "].iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
+        for separator in ["..", "–", "—", " to ", " until ", " till ", " and ", "/", "-"] {
             for (i, _) in text.match_indices(separator) {
                 let (left, right) = (text[..i].trim(), text[i + separator.len()..].trim());
-                let Some(from) = self.time(left, None) else { continue };
-                let Some(to) = self.time(right, Some(from.from)) else { continue };
-                // A span like 23:50-00:10 crosses midnight.
-                let end = to.to + if to.to < from.from && to.dayless { DAY_MS } else { 0 };
-                // A span without a day that would begin after now was yesterday.
-                let back = from.from - from.past(self.now).from;
-                return Some((from.from - back, end - back));
+                let spans = complete(left, right).into_iter().filter_map(|left| self.read_pair(&left, right));
+                // Of what the left one may stand for, the nearest to the right one is meant.
+                let span = spans.min_by_key(|(from, to)| (to <= from, to - from));
+                if span.is_some() {
+                    return span;
+                }
             }
         }
         None
+    }
+
+    /// Reads begin and end of a span.
+    fn read_pair(&self, left: &str, right: &str) -> Option<(i64, i64)> {
+        let typed = self.time(left, None)?;
+        // A span without a day that would begin after now was yesterday.
+        let from = typed.past(self.now).from;
+        let to = self.time(right, Some(from))?;
+        if to.to >= from {
+            return Some((from, to.to));
+        }
+        if let Some((_, next)) = to.neighbors {
+            // A span like 23:50-00:10 crosses midnight.
+            return Some((from, next));
+        }
+        // The day of `14:00-15:00 yesterday` is that of its begin, too.
+        let near = self.time(left, Some(to.from)).filter(|near| near.neighbors.is_some());
+        let begin = near.map(|near| near.past(to.to).from);
+        Some((begin.unwrap_or(from), to.to))
     }
 
     /// Reads one time. Without a day it is on the day of `near`, or today for None.
@@ -119,6 +144,22 @@ impl Clock<'_> {
         }
         Ok(Asked::Span(from, to))
     }
+}
+
+/// The texts that the left of two times may stand for: `2-3pm` and `14:00-15:00 utc` say once what is true of both.
+fn complete(left: &str, right: &str) -> Vec<String> {
+    let end_of = |text: &str, ends: &[&'static str]| ends.iter().copied().find(|end| text.ends_with(end)).unwrap_or("");
+    let inherited = |right: &str, ends: &[&'static str]| match end_of(left, ends) {
+        "" => end_of(right, ends),
+        _ => "",
+    };
+    let zone = inherited(right, &[" utc", " gmt", "z"]);
+    let bare = right.strip_suffix(zone).unwrap_or(right).trim_end();
+    let halves: &[&str] = match inherited(bare, &["am", "a.m.", "pm", "p.m."]) {
+        "" => &[""],
+        _ => &["am", "pm", ""],
+    };
+    halves.iter().map(|half| format!("{left}{half}{zone}")).collect()
 }
 
 fn fits(ms: i64, longest: i64) -> Result<(), String> {
@@ -201,6 +242,19 @@ mod tests {
             assert_eq!(ask(text), span(NOW - 2 * 3_600_000, NOW - 3_600_000), "{text}");
         }
         assert_eq!(ask("2pm-3:30pm"), span(at(14, 0), at(15, 30)));
+        for text in ["2-3pm", "2:00-3:00 p.m.", "between 2 and 3 pm", "2pm – 3pm", "13:00-14:00 utc", "13:00–14:00z"]
+        {
+            assert_eq!(ask(text), span(at(14, 0), at(15, 0)), "{text}");
+        }
+        for text in ["14:00-15:00 yesterday", "yesterday 2-3pm", "2pm till 3pm friday", "20 Nov 14:00 to 20 Nov 15:00"]
+        {
+            assert_eq!(ask(text), span(at(14, 0) - DAY_MS, at(15, 0) - DAY_MS), "{text}");
+        }
+        assert_eq!(ask("11-1pm"), span(at(11, 0), at(13, 0)));
+        assert_eq!(ask("11-1am"), span(at(23, 0) - DAY_MS, at(1, 0)));
+        assert_eq!(ask("23:50-00:10 yesterday"), span(at(23, 50) - 2 * DAY_MS, at(0, 10) - DAY_MS));
+        assert_eq!(ask("since 14:00"), span(at(14, 0), NOW));
+        assert_eq!(ask("previous hour"), Ok(Asked::Last(3_600_000)));
         assert_eq!(ask("02:30..02:40"), span(at(2, 30), at(2, 40)));
     }
 
@@ -216,7 +270,11 @@ mod tests {
         );
         assert_eq!((days("today", week), days("2026-11-21", week)), (span(midnight, NOW), span(midnight, NOW)));
         assert_eq!(days("2026-11-19 - 2026-11-20", week), span(midnight - 2 * DAY_MS, midnight));
-        assert_eq!(days("1w", week), Ok(Asked::Last(7 * DAY_MS)));
+        assert_eq!((days("1w", week), days("last week", week)), (Ok(Asked::Last(7 * DAY_MS)), days("1w", week)));
+        assert_eq!(days("this week", week), span(midnight - 5 * DAY_MS, NOW));
+        assert_eq!(days("23:50-now", week), span(midnight - 600_000, NOW), "now is not of yesterday");
+        assert_eq!(days("since yesterday", week), span(midnight - DAY_MS, NOW));
+        assert_eq!((days("last friday", week), days("20 nov", week)), (days("friday", week), days("friday", week)));
         assert_eq!(ask("today"), span(NOW - MAX_SAMPLES_SPAN_MS, NOW), "12 h are kept");
         for text in ["yesterday", "2026-11-27", "2020-01-01"] {
             assert!(ask(text).is_err_and(|why| why.contains("history is kept for 12h")), "{text}");
