@@ -135,7 +135,7 @@ fn frame<'a>(
         measures: MEASURES,
         from: figure.span.0,
         to: figure.span.1,
-        offset: 0,
+        zone: charts::axis::Zone::UTC,
         along: charts::axis::Along::Time,
         axis,
         step: figure.step,

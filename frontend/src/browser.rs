@@ -2,6 +2,7 @@
 //! such elements.
 
 use crate::address::Tone;
+use charts::axis::Zone;
 use wasm_bindgen::prelude::*;
 use web_sys::{Document, Element, HtmlElement, HtmlInputElement, HtmlTextAreaElement, Storage, Window};
 
@@ -118,6 +119,19 @@ pub fn own_offset(t: i64) -> i64 {
 /// Shown time minus UTC at an instant, in ms: that of the reader's zone, or 0 where times are shown in UTC.
 pub fn offset(t: i64) -> i64 {
     if is_utc() { 0 } else { own_offset(t) }
+}
+
+/// The shown zone over a span (ms since the epoch), with the minute in which the clocks change in it.
+pub fn zone_of(from: i64, to: i64) -> Zone {
+    let (before, after) = (offset(from), offset(to));
+    let (mut old, mut new) = (from, to);
+    while before != after && new - old > 60_000 {
+        let middle = old + (new - old) / 2;
+        *(if offset(middle) == before { &mut old } else { &mut new }) = middle;
+    }
+    // Clocks change at whole minutes.
+    let change = new - new.rem_euclid(60_000);
+    Zone { offset: after, change: (before != after).then_some((change, before)) }
 }
 
 /// Width and height of the window in CSS pixels.

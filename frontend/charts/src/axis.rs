@@ -129,6 +129,42 @@ fn step(unit: Unit, wish: f64) -> f64 {
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }
 
+/// Local time minus UTC over the span of a chart, in ms. The clocks may change in it once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Zone {
+    /// The offset at the end of the span.
+    pub offset: i64,
+    /// The instant of the change, ms since the epoch, and the offset before it.
+    pub change: Option<(i64, i64)>,
+}
+
+impl Zone {
+    /// UTC, and the zone of a time since a start.
+    pub const UTC: Zone = Zone { offset: 0, change: None };
+
+    /// Local time minus UTC at an instant.
+    pub fn at(self, t: i64) -> i64 {
+        match self.change {
+            Some((change, before)) if t < change => before,
+            _ => self.offset,
+        }
+    }
+
+    /// The parts of a span that have one offset each, with it; the first may be empty.
+    fn parts(self, from: i64, to: i64) -> [(i64, i64, i64); 2] {
+        match self.change {
+            Some((change, before)) if from < change => [(from, to.min(change - 1), before), (change, to, self.offset)],
+            _ => [(from, from - 1, 0), (from, to, self.offset)],
+        }
+    }
+}
+
+impl From<i64> for Zone {
+    fn from(offset: i64) -> Zone {
+        Zone { offset, change: None }
+    }
+}
+
 /// The meaning of a horizontal axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Along {
@@ -141,17 +177,17 @@ pub enum Along {
 
 impl Along {
     /// Ticks along the bottom: see [`times`].
-    pub fn ticks(self, from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
+    pub fn ticks(self, from: i64, to: i64, room: f64, zone: Zone) -> Vec<(i64, String)> {
         match self {
-            Along::Time => times(from, to, room, offset),
+            Along::Time => times(from, to, room, zone),
             Along::Steps => steps(from, to, room),
         }
     }
 
     /// The position of the crosshair in words.
-    pub fn at(self, t: i64, offset: i64) -> String {
+    pub fn at(self, t: i64, zone: Zone) -> String {
         match self {
-            Along::Time => format!("at {}", clock(t + offset, true)),
+            Along::Time => format!("at {}", clock(t + zone.at(t), true)),
             Along::Steps => format!("at step {}", whole(t)),
         }
     }
@@ -212,17 +248,19 @@ fn time_step(span: i64, wish: i64) -> i64 {
 }
 
 /// Ticks along the bottom: instants in ms since the epoch, each with its local time, or with the date at the start of a
-/// day. `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the
-/// time since a start, and its texts are durations.
-pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
+/// day. `room` is the number of texts that fit. A span that begins at 0 is the time since a start, and its texts are
+/// durations. Where the clocks change, a time too near to the one before has no text.
+pub fn times(from: i64, to: i64, room: f64, zone: impl Into<Zone>) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
     let step = time_step(to - from, wish);
-    let first = (from + offset).div_euclid(step) + i64::from((from + offset).rem_euclid(step) != 0);
-    let mut day = None;
-    (first..)
-        .map(|k| k * step)
-        .take_while(|local| *local <= to + offset)
-        .map(|local| {
+    let (mut day, mut all) = (None, Vec::<(i64, String)>::new());
+    for (begin, end, offset) in zone.into().parts(from, to) {
+        let first = (begin + offset).div_euclid(step) + i64::from((begin + offset).rem_euclid(step) != 0);
+        for local in (first..).map(|k| k * step).take_while(|local| *local <= end + offset) {
+            let t = local - offset;
+            if all.last().is_some_and(|(before, _)| ((t - before) as f64) < step as f64 * WITHOUT_SECONDS) {
+                continue;
+            }
             let today = local.div_euclid(DAY);
             let new_day = day.replace(today).is_some_and(|before| before != today);
             let text = match () {
@@ -231,9 +269,10 @@ pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
                 () if new_day => date(today),
                 () => clock(local, step < MINUTE),
             };
-            (local - offset, text)
-        })
-        .collect()
+            all.push((t, text));
+        }
+    }
+    all
 }
 
 thread_local! {
@@ -317,12 +356,12 @@ mod tests {
 
     #[test]
     fn steps_are_whole_round_numbers() {
-        let told = |from, to, room| Along::Steps.ticks(from, to, room, 3_600_000);
+        let told = |from, to, room| Along::Steps.ticks(from, to, room, 3_600_000.into());
         let texts = |ticks: Vec<(i64, String)>| ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
         assert_eq!(texts(told(0, 12_400, 4.0)), ["0", "5,000", "10,000"]);
         assert_eq!(texts(told(81_200, 81_260, 3.0)), ["81,200", "81,220", "81,240", "81,260"]);
         assert_eq!(told(3, 4, 8.0), [(3, "3".to_string()), (4, "4".to_string())], "no half steps");
-        assert_eq!(Along::Steps.at(1_234_567, 0), "at step 1,234,567");
+        assert_eq!(Along::Steps.at(1_234_567, Zone::UTC), "at step 1,234,567");
     }
 
     #[test]
@@ -379,6 +418,29 @@ mod tests {
         assert_eq!(times(midnight, midnight + 60_000, 3.0, 2 * hour)[0].1, "02:00:00");
         assert_eq!(date(59), "1 Mar");
         assert_eq!(date(11_016), "29 Feb");
+    }
+
+    #[test]
+    fn each_time_has_the_clock_of_its_own_instant() {
+        let (midnight, hour) = (1_795_219_200_000, HOUR); // 2026-11-21T00:00Z
+        // Clocks go back from 03:00 to 02:00 at 01:00 UTC, or forward from 02:00 to 03:00.
+        let back = Zone { offset: hour, change: Some((midnight + hour, 2 * hour)) };
+        let forward = Zone { offset: 2 * hour, change: Some((midnight + hour, hour)) };
+        let told = |zone: Zone, span: i64, room: f64| {
+            let all = times(midnight - hour, midnight - hour + span * hour, room, zone);
+            all.into_iter().map(|(t, text)| format!("{} {text}", (t - midnight) / hour)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(back, 4, 5.0), ["-1 01:00", "0 02:00", "1 02:00", "2 03:00", "3 04:00"]);
+        assert_eq!(told(forward, 4, 5.0), ["-1 00:00", "0 01:00", "1 03:00", "2 04:00", "3 05:00"]);
+        assert_eq!(told(back, 8, 4.0), ["0 02:00", "3 04:00", "5 06:00", "7 08:00"], "no two texts touch");
+        assert_eq!([0, hour, hour - 1].map(|t| back.at(midnight + t)), [2 * hour, hour, 2 * hour]);
+        let at = |t: i64| Along::Time.at(midnight + t, back);
+        assert_eq!((at(0), at(hour)), ("at 02:00:00".into(), "at 02:00:00".into()));
+        // A change outside of the span.
+        for (change, text) in [(-9, "01:00"), (9, "02:00")] {
+            let zone = Zone { offset: 2 * hour, change: Some((midnight + change * hour, 3 * hour)) };
+            assert_eq!(times(midnight - hour, midnight, 9.0, zone)[0].1, text);
+        }
     }
 
     proptest! {

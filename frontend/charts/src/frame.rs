@@ -5,7 +5,7 @@
 //! in a CSS pixel and a device pixel. Drawing code writes CSS pixels and multiplies.
 
 use crate::Chart;
-use crate::axis::{Along, Axis};
+use crate::axis::{Along, Axis, Zone};
 use crate::kind::Shows;
 use crate::reduce::Column;
 use crate::theme::Theme;
@@ -190,8 +190,8 @@ pub struct Frame<'a> {
     pub from: i64,
     /// End of the span shown, ms since the epoch.
     pub to: i64,
-    /// Local time minus UTC in ms.
-    pub offset: i64,
+    /// Local time minus UTC.
+    pub zone: Zone,
     /// The meaning of the horizontal axis.
     pub along: Along,
     /// The vertical axis.

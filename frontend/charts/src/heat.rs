@@ -163,7 +163,7 @@ mod tests {
                 measures: Measures::default(),
                 from: 0,
                 to: 1_000,
-                offset: 0,
+                zone: crate::axis::Zone::UTC,
                 along: crate::axis::Along::Time,
                 axis: &axis,
                 step: 1,

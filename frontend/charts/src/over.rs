@@ -56,7 +56,7 @@ pub fn draw<DB: DrawingBackend>(
         lanes::draw_states(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
         // At the crosshair the text is the time of the values, else the age of the newest one.
-        let when = at.map(|t| frame.along.at(t, frame.offset));
+        let when = at.map(|t| frame.along.at(t, frame.zone));
         area.draw_text(when.as_deref().unwrap_or(frame.age), &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
     }
     if labels.iter().all(|l| !l.value.is_finite()) {

@@ -170,7 +170,7 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     let room = f64::from(plot.right - plot.left) / frame.css / (frame.measures.text * axis::clock_room());
     let y = frame.foot();
     let under = plot.bottom + frame.px(frame.lanes_height());
-    for (t, text) in frame.along.ticks(plot.from, plot.to, room, frame.offset) {
+    for (t, text) in frame.along.ticks(plot.from, plot.to, room, frame.zone) {
         let x = frame.whole(f64::from(plot.x(t)));
         let half = width(area, &text, &time) / 2;
         if x - half < plot.left - frame.px(12.0) || x + half > plot.right + frame.px(4.0) {

@@ -141,7 +141,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         measures: Measures { right: if scene.joined_as.is_some() { 138.0 } else { 100.0 }, ..Measures::default() },
         from: FROM,
         to: TO,
-        offset: 0,
+        zone: charts::axis::Zone::UTC,
         along: charts::axis::Along::Time,
         axis: &axis,
         step,

@@ -87,7 +87,7 @@ fn drawn(samples: &[(i64, f64)], width: i64, step: i64) -> BTreeSet<(i32, i32)> 
         measures: Measures::default(),
         from: 0,
         to: pixels() * step,
-        offset: 0,
+        zone: charts::axis::Zone::UTC,
         along: charts::axis::Along::Time,
         axis: &axis,
         step: width,

@@ -1,9 +1,10 @@
 //! A chart of lines that the server made, on a canvas: see [`viewer::curves`].
 
 use super::fleet::{Brush, follow};
-use crate::browser::offset;
+use crate::browser::zone_of;
 use crate::panels::board::layer::Layer;
 use crate::state::Page;
+use charts::axis::Zone;
 use charts::labels::Label;
 use charts::marks::CellMark;
 use charts::over::EdgeLabels;
@@ -106,7 +107,7 @@ fn paint(
         measures: Measures { left: brush.measures.left.max(46.0), ..brush.measures },
         from: chart.from,
         to: chart.to,
-        offset: if chart.from == 0 { 0 } else { offset(chart.to) },
+        zone: if chart.from == 0 { Zone::UTC } else { zone_of(chart.from, chart.to) },
         along: chart.along,
         axis: &axis,
         step: chart.step,

@@ -55,7 +55,7 @@ pub fn tip(
     let share = (hover.t - look.span.0) as f64 / (look.span.1 - look.span.0).max(1) as f64;
     let place = plot.map(|p| (p.left() + left + share * (p.width() - left - right), p.top() + hover.y));
     Tip {
-        when: format!("{}{mean}", axis::clock(at + look.offset, true)),
+        when: format!("{}{mean}", axis::clock(at + look.zone.at(at), true)),
         unit: picture.unit.to_string(),
         rows,
         rest,

@@ -166,7 +166,7 @@ fn frame<'a>(map: &Map<'a>) -> Frame<'a> {
         measures: map.measures,
         from: 0,
         to: 1,
-        offset: 0,
+        zone: crate::axis::Zone::UTC,
         along: crate::axis::Along::Time,
         axis: NO_AXIS,
         step: 1,

@@ -166,7 +166,7 @@ impl BenchBoard {
             css: dpr * f64::from(SUBPIXELS),
             device: f64::from(SUBPIXELS),
             span: (from as i64, to as i64),
-            offset: 0,
+            zone: charts::axis::Zone::UTC,
             now: self.server.t(),
             live,
             frozen: !live,

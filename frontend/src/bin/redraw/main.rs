@@ -58,7 +58,7 @@ impl Redraw {
             measures,
             from,
             to,
-            offset: 0,
+            zone: axis::Zone::UTC,
             along: axis::Along::Time,
             axis: &axis,
             step,

@@ -14,7 +14,7 @@ pub mod view;
 use super::reading;
 use super::theme::theme;
 use super::tiles::TileView;
-use crate::browser::{offset, performance, window};
+use crate::browser::{performance, window, zone_of};
 use crate::range;
 use crate::state::{Beside, Hover, LinkState, Page};
 use crate::store::Store;
@@ -334,7 +334,7 @@ impl Drawn {
             css: dpr * f64::from(SUBPIXELS),
             device: f64::from(SUBPIXELS),
             span,
-            offset: offset(span.1),
+            zone: zone_of(span.0, span.1),
             now: page.reads_as_now(),
             live: !frozen && page.state.get_untracked() == LinkState::Live,
             frozen,

@@ -1,7 +1,7 @@
 //! A chart with a line for each of a few machines: one row of the overview, from their samples.
 
 use super::{Brush, follow};
-use crate::browser::offset;
+use crate::browser::zone_of;
 use crate::panels::board::layer::Layer;
 use crate::state::{LinkState, Page};
 use crate::store::Store;
@@ -148,7 +148,7 @@ fn paint(
         measures,
         from,
         to,
-        offset: offset(to),
+        zone: zone_of(from, to),
         along: axis::Along::Time,
         axis: &axis,
         step,

@@ -3,6 +3,7 @@
 use super::rows::Rows;
 use crate::alerts::Alerted;
 use crate::findings::evidence::Subjects;
+use charts::axis::Zone;
 use charts::marks::CellMark;
 use charts::theme::RGBAColor;
 use charts::{Measures, Theme};
@@ -44,8 +45,8 @@ pub struct Look {
     pub device: f64,
     /// Span shown, ms since the epoch.
     pub span: (i64, i64),
-    /// Local time minus UTC in ms.
-    pub offset: i64,
+    /// Local time minus UTC.
+    pub zone: Zone,
     /// The server's clock, ms since the epoch.
     pub now: i64,
     /// True when the right edge is now and ticks arrive.
@@ -113,7 +114,7 @@ mod tests {
             css: 4.0,
             device: 4.0,
             span: (to - 300_000, to),
-            offset: 0,
+            zone: Zone::UTC,
             now: to,
             live,
             frozen: !live,

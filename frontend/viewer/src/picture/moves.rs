@@ -210,7 +210,7 @@ fn a_view_that_was_moved_shows_what_one_that_is_built_from_nothing_shows() {
                 css: 4.0,
                 device: 4.0,
                 span,
-                offset: 0,
+                zone: charts::axis::Zone::UTC,
                 now: server.newest(),
                 live: span.1 >= server.newest(),
                 frozen: span.1 < server.newest(),
