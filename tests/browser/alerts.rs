@@ -166,12 +166,12 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");
     assert_eq!(
         read_text(&browser, "document.querySelector('dialog[open] h2').innerText"),
-        "Silence Hot GPUs of GPU 3, demo-01?"
+        "Silence Hot GPUs of GPU 3, demo-01, gpu.3.temp?"
     );
     browser.click("dialog[open] .btn.primary");
     browser.until("!document.querySelector('dialog[open]')");
     let silence = browser.until("__done.find(([method, path]) => method === 'POST' && path === 'silences')?.[2]");
-    assert_eq!(silence["match"], json!({ "gpu": "3", "rule": "Hot GPUs", "source": "demo-01" }));
+    assert_eq!(silence["match"], json!({ "gpu": "3", "rule": "Hot GPUs", "source": "demo-01", "tag": "gpu.3.temp" }));
     let length = silence["to"].as_i64().zip(silence["from"].as_i64()).map(|(to, from)| to - from);
     assert_eq!(length, Some(3_600));
 

@@ -142,16 +142,33 @@ pub fn subject(alert: &Alert) -> Option<AlertSubject> {
     }
 }
 
-/// Labels of a silence for this alert: its rule, and where it fires. All alerts from code have the same rule, so theirs
-/// has the title, too.
+/// Maximum length of a pattern of a silence, bytes.
+const MAX_PATTERN_BYTES: usize = 200;
+
+/// Labels of a silence for this alert: its rule, and where it fires. One rule may have several alerts on a machine: of its
+/// disks, of all findings, of all XIDs, and from code. So theirs has the metric, the kind, the number or the title, too.
+/// An alert about a series goes on after the run that was there.
 pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
     let mut found = BTreeMap::from([("rule".to_string(), alert.name.clone())]);
-    for name in ["source", "gpu", "run", "title"] {
-        if let Some(value) = alert.labels.get(name).filter(|value| !value.is_empty()) {
-            found.insert(name.to_string(), value.clone());
+    let is_series = alert.labels.contains_key("tag");
+    for name in ["source", "gpu", "tag", "finding", "user", "xid", "hub", "run", "title"] {
+        let value = alert.labels.get(name).filter(|value| !value.is_empty() && !(is_series && name == "run"));
+        // A user is a part of some findings; of other alerts it is that of a run.
+        if let Some(value) = value.filter(|_| name != "user" || alert.labels.contains_key("finding")) {
+            found.insert(name.to_string(), pattern_of(value));
         }
     }
     found
+}
+
+/// The pattern of a value: the value, or the beginning of a long one.
+fn pattern_of(value: &str) -> String {
+    if value.len() <= MAX_PATTERN_BYTES {
+        return value.into();
+    }
+    let ends = value.char_indices().map(|(at, _)| at);
+    let end = ends.take_while(|end| *end < MAX_PATTERN_BYTES).last().unwrap_or(0);
+    format!("{}*", &value[..end])
 }
 
 /// Labels of a silence in words: its rule, and the rest.
@@ -160,6 +177,8 @@ pub fn of_silence(silence: &Silence) -> (String, String) {
     let rest = silence.matches.iter().filter(|(name, _)| *name != "rule").map(|(name, value)| match name.as_str() {
         "source" => value.clone(),
         "gpu" => format!("GPU {value}"),
+        "tag" => value.clone(),
+        "xid" => format!("XID {value}"),
         "title" => format!("\"{value}\""),
         name => format!("{name} {value}"),
     });
@@ -176,14 +195,16 @@ pub const LENGTHS: [(&str, &str); 5] = [
     ("30d", "for 30 days"),
 ];
 
-/// End of a silence with this duration, Unix seconds. `now` is in Unix seconds too; `offset` is local time minus UTC in
-/// seconds.
-pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
+/// End of a silence with this duration, Unix seconds. `now` is in Unix seconds too; `local` gives local time minus UTC at
+/// an instant, in seconds.
+pub fn ends(length: &str, now: i64, local: &dyn Fn(i64) -> i64) -> i64 {
     match crate::draft::seconds(length) {
         Some(seconds) => now + seconds.min(30 * DAY),
         None => {
-            let day = (now + offset).div_euclid(DAY);
-            (day + 1) * DAY + MORNING * HOUR - offset
+            let day = (now + local(now)).div_euclid(DAY);
+            let morning = (day + 1) * DAY + MORNING * HOUR;
+            // The clocks may change in the night.
+            morning - local(morning - local(now))
         }
     }
 }
@@ -427,6 +448,31 @@ mod tests {
     }
 
     #[test]
+    fn a_silence_of_one_alert_matches_no_other_of_its_rule() {
+        let silence = |labels: &[(&str, &str)]| {
+            let mut one = alert("a", AlertSeverity::Info, AlertState::Firing, 1, "");
+            one.labels = labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            let matches = matches(&one);
+            let text = of_silence(&Silence { matches: matches.clone(), ..Silence::default() }).1;
+            (matches.into_iter().filter(|(name, _)| name != "rule").map(|(name, _)| name).collect::<Vec<_>>(), text)
+        };
+        let (labels, text) =
+            silence(&[("source", "n"), ("tag", "disk./data.usagePercent"), ("run", "r1"), ("team", "x")]);
+        assert_eq!((labels.join(" "), text.as_str()), ("source tag".into(), "of n, disk./data.usagePercent"));
+        let (labels, text) = silence(&[("source", "n"), ("finding", "idle"), ("user", "ann"), ("gpu", "3")]);
+        assert_eq!(
+            (labels.join(" "), text.as_str()),
+            ("finding gpu source user".into(), "of finding idle, GPU 3, n, user ann")
+        );
+        let (labels, text) = silence(&[("source", "n"), ("xid", "79"), ("user", "ann")]);
+        assert_eq!((labels.join(" "), text.as_str()), ("source xid".into(), "of n, XID 79"));
+        assert_eq!(silence(&[("run", "r1"), ("user", "ann")]).0, ["run"]);
+        let long = format!("disk./{}", "é".repeat(150));
+        let pattern = pattern_of(&long);
+        assert!(pattern.len() <= MAX_PATTERN_BYTES && shared::catalog::glob(&pattern, &long), "{pattern}");
+    }
+
+    #[test]
     fn an_alert_leads_to_its_run_and_one_about_a_series_to_its_machine() {
         let of = |labels: &[(&str, &str)]| {
             let mut one = alert("a", AlertSeverity::Info, AlertState::Firing, 1, "");
@@ -444,10 +490,14 @@ mod tests {
     fn a_silence_until_tomorrow_ends_in_the_morning_where_its_reader_is() {
         // 2026-11-23 22:30 in UTC, which is 23:30 in Berlin.
         let now = 1_795_473_000;
-        assert_eq!(ends("tomorrow", now, 3_600) - now, (8 * HOUR + HOUR / 2));
+        let berlin = |_: i64| HOUR;
+        assert_eq!(ends("tomorrow", now, &berlin) - now, (8 * HOUR + HOUR / 2));
         // A minute after midnight tomorrow is a day ahead.
-        assert_eq!(ends("tomorrow", now + 31 * 60, 3_600) - now, (32 * HOUR + HOUR / 2));
-        assert_eq!((ends("4h", now, 0) - now, ends("90d", now, 0) - now), (4 * HOUR, 30 * DAY));
+        assert_eq!(ends("tomorrow", now + 31 * 60, &berlin) - now, (32 * HOUR + HOUR / 2));
+        assert_eq!((ends("4h", now, &|_| 0) - now, ends("90d", now, &|_| 0) - now), (4 * HOUR, 30 * DAY));
+        // Clocks go back by an hour in the night.
+        let back = |t: i64| if t < now + 3 * HOUR { 2 * HOUR } else { HOUR };
+        assert_eq!(ends("tomorrow", now, &back) - now, 32 * HOUR + HOUR / 2);
     }
 
     #[test]

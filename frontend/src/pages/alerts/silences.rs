@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::access::Access;
-use crate::browser::now;
+use crate::browser::{has_twelve_hours, now};
 use crate::fetch::Json;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{FieldInput, Form, FormDialog, Typed};
@@ -19,24 +19,31 @@ use viewer::alerts::{LENGTHS, ends, matches, of_silence};
 use wasm_bindgen::JsValue;
 
 /// The names of labels in a form, with their words.
-const FIELDS: [(&str, &str); 6] = [
+const FIELDS: [(&str, &str); 11] = [
     ("rule", "Rule; empty for all"),
     ("source", "Machine: a name, or a pattern such as node-*"),
     ("run", "Run"),
     ("severity", "Severity: info, warning or critical"),
     ("gpu", "GPU"),
+    ("tag", "Metric"),
+    ("finding", "Kind of finding"),
+    ("user", "User"),
+    ("xid", "XID"),
+    ("hub", "Hub"),
     ("title", "Title of alerts from code"),
 ];
 
 /// The request body for a silence.
 fn sent(matches: &BTreeMap<String, String>, length: &str, comment: &str, at: i64) -> Vec<(&'static str, JsValue)> {
     let fit = Json::object(matches.iter().map(|(name, value)| (name.as_str(), value.as_str().into())));
-    let to = ends(length, at, words::offset_seconds(at));
+    let to = ends(length, at, &words::offset_seconds);
     vec![("match", fit), ("from", (at as f64).into()), ("to", (to as f64).into()), ("comment", comment.into())]
 }
 
 fn lengths() -> FieldInput {
-    FieldInput::Choice(LENGTHS.to_vec())
+    let until = if has_twelve_hours() { "until tomorrow, 8:00 AM" } else { "until tomorrow, 08:00" };
+    let choices = LENGTHS.iter().map(|(value, words)| (*value, if *value == "tomorrow" { until } else { *words }));
+    FieldInput::Choice(choices.collect())
 }
 
 /// The form that silences an alert: one more key press makes it an hour.
