@@ -110,8 +110,10 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     let bytes = recorded(5);
     let live_server = machine();
     let browser = Browser::start();
+    browser.cdp("Emulation.setTimezoneOverride", serde_json::json!({ "timezoneId": "Asia/Kolkata" }));
     browser.open(&live_server.url);
     live(&browser);
+    browser.until("document.querySelector('button[data-zone]')");
     assert_eq!(browser.eval(READERS), 0, "most visits open no file");
     drop_file(&browser, "notes.txt", "Promise.resolve('hello')");
     browser.until(&format!(
@@ -125,6 +127,9 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!(r#"{MACHINE} === "demo-01""#));
     browser.until(&format!("{SAMPLES} > 1000"));
+    // A reload would close the file, so the zone has no switch.
+    browser.until("document.querySelector('span[data-zone]')?.dataset.zone === 'UTC+5:30'");
+    assert_eq!(browser.eval("document.querySelector('[data-do=zone]')"), serde_json::Value::Null);
     assert!(browser.eval("document.querySelector('.simulated') !== null").as_bool().expect("a truth"));
     let sent = browser
         .eval("performance.getEntriesByType('resource').map(e => e.name).filter(n => n.includes('record')).length");

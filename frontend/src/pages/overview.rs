@@ -33,6 +33,11 @@ pub fn Overview() -> impl IntoView {
         let key = |absent: &Absent| (absent.id.clone(), absent.reason.clone());
         view! { <For each=each key=key children=|absent| view! { <AbsentLine absent/> }/> }
     };
+    let end = Signal::derive(move || {
+        page.plan.track();
+        page.view.track();
+        page.span().1
+    });
     // Warnings arrive later. They hang from the bar over an empty strip, so that nothing moves. Content that is there
     // from the start, or follows a user action, has its own row.
     view! {
@@ -77,7 +82,7 @@ pub fn Overview() -> impl IntoView {
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
                 <Show when=move || page.plan.with(|p| !p.sections.is_empty())>
-                <Zone/>
+                <Zone at=end is_file=page.over/>
                 <button data-do="layouts" title=shortcuts::title("Saved layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
                     {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}
                 </button>

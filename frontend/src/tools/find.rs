@@ -91,7 +91,7 @@ fn hits(page: Page, offered: &[Offer], typed: &str) -> Vec<Hit> {
     machines(page, &typed, &mut found);
     processes(page, &typed, &mut found);
     offers(offered, &typed, &mut found);
-    zone(&typed, &mut found);
+    zone(page, &typed, &mut found);
     marks(page, &typed, &mut found);
     notes(page, &typed, &mut found);
     actions(page, &typed, &mut found);
@@ -143,10 +143,11 @@ fn offers(offered: &[Offer], typed: &str, found: &mut Vec<(usize, Hit)>) {
     }
 }
 
-/// The zone of all times, where there is a choice.
-fn zone(typed: &str, found: &mut Vec<(usize, Hit)>) {
+/// The zone of all times, where there is a choice. The switch reloads the page, which would close a file.
+fn zone(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     let title = "Time zone: UTC or your own";
     if own_offset(now()) != 0
+        && !page.over.get_untracked()
         && let Some(rank) = rank(&format!("{title}, settings, clock, local time"), typed)
     {
         let detail = if is_utc() { "now UTC" } else { "now your own" };

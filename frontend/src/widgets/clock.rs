@@ -24,16 +24,25 @@ impl Clock {
 
 /// The zone of all times on the page, and the switch between the reader's own and UTC.
 #[component]
-pub fn Zone() -> impl IntoView {
-    let zone = axis::zone(offset(now()));
-    let words = format!("Times in {zone}");
+pub fn Zone(
+    /// An instant of the charts, because a zone may have another offset then; now for None and before the first sample.
+    #[prop(into, optional)]
+    at: Option<Signal<i64>>,
+    /// Whether a file is shown. The switch reloads the page, and the file would be closed, so that there is none.
+    #[prop(into, optional)]
+    is_file: Option<Signal<bool>>,
+) -> impl IntoView {
+    let shown = move || at.map(|at| at.get()).filter(|at| *at > 0).unwrap_or_else(now);
+    let zone = Memo::new(move |_| axis::zone(offset(shown())));
+    let words = move || format!("Times in {}", zone.get());
     // In UTC there is no other zone to choose.
-    if own_offset(now()) == 0 {
-        return view! { <span data-zone=zone>{words}</span> }.into_any();
-    }
+    let has_choice = move || own_offset(now()) != 0 && !is_file.is_some_and(|is_file| is_file.get());
     let title = if is_utc() { "Show times in your own zone" } else { "Show times in UTC" };
-    view! { <button data-do="zone" data-zone=zone title=title on:click=move |_| show_utc(!is_utc())>{words}</button> }
-        .into_any()
+    view! {
+        <Show when=has_choice fallback=move || view! { <span data-zone=move || zone.get()>{words}</span> }>
+            <button data-do="zone" data-zone=move || zone.get() title=title on:click=move |_| show_utc(!is_utc())>{words}</button>
+        </Show>
+    }
 }
 
 /// Age of a time; `t` in Unix seconds.
