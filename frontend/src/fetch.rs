@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use shared::session::Problem;
 use std::cell::Cell;
 use std::rc::Rc;
+use viewer::address::with_share;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{Headers, RequestInit, Response};
@@ -195,7 +196,10 @@ fn sent(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(u1
         }
     });
     let failed = Closure::once_into_js(move |_: JsValue| lost(0, None));
-    then(&window.fetch_with_str_and_init(path, &init), &answered, &failed);
+    let query = window.location().search().unwrap_or_default();
+    // A link changes nothing, so that only what is read is read as by it.
+    let path = if method == "GET" { with_share(path, &query) } else { path.to_string() };
+    then(&window.fetch_with_str_and_init(&path, &init), &answered, &failed);
 }
 
 /// Calls one of two functions when a promise ends.

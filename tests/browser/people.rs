@@ -51,7 +51,7 @@ window.fetch = (path, init) => {
   return answer(404, { error: "There is no such path." });
 };
 window.WebSocket = class extends WebSocket {
-  constructor(url) { if (sessionStorage.signed !== "yes") throw new DOMException("401"); super(url); }
+  constructor(url) { if (sessionStorage.signed !== "yes" && sessionStorage.share !== "yes") throw new DOMException("401"); super(url); }
 };
 "##;
 

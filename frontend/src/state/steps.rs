@@ -73,10 +73,11 @@ impl Page {
         }
     }
 
-    /// The query of an address that shows this view.
+    /// The query of an address that shows this view. All pages to which a share link leads are seen by it.
     pub fn query(&self, view: &address::View) -> String {
         let params = web_sys::UrlSearchParams::new().expect("empty search parameters");
-        for (name, value) in address::write(view) {
+        let share = view.share.clone().or_else(|| self.view.with_untracked(|own| own.share.clone()));
+        for (name, value) in address::write(&address::View { share, ..view.clone() }) {
             params.append(name, &value);
         }
         format!("?{}", String::from(params.to_string()))

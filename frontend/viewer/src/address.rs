@@ -387,9 +387,31 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     pairs
 }
 
+/// The path of a request to the API with the share link of the page's own query. A browser may hold several links, and a
+/// session beside them; a request that names none is answered as for another one.
+pub fn with_share(path: &str, query: &str) -> String {
+    let named = query.trim_start_matches('?').split('&').find_map(|pair| pair.strip_prefix("share="));
+    match named.filter(|id| !id.is_empty() && path.starts_with("api/") && !path.contains("share=")) {
+        Some(id) => format!("{path}{}share={id}", if path.contains('?') { '&' } else { '?' }),
+        None => path.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_a_share_link_asks_as_that_link() {
+        let of = |path: &str| with_share(path, "?w=5m&share=h1");
+        assert_eq!(of("api/v1/findings?active=1"), "api/v1/findings?active=1&share=h1");
+        assert_eq!(of("api/v1/runs"), "api/v1/runs?share=h1");
+        assert_eq!([of("api/v1/session?share=h2"), of("./")], ["api/v1/session?share=h2", "./"]);
+        assert_eq!(
+            [with_share("api/v1/runs", ""), with_share("api/v1/runs", "?share=")],
+            ["api/v1/runs", "api/v1/runs"]
+        );
+    }
 
     fn pairs(list: &[(&str, &str)]) -> View {
         read(list.iter().map(|(n, v)| (n.to_string(), v.to_string()))).0

@@ -43,16 +43,20 @@ pub struct AlertList {
     over: Memo<Vec<Alert>>,
     shown: Memo<Option<Alert>>,
     known: RwSignal<bool>,
+    /// Whether the server has refused the alert that was requested by its id.
+    lacks: RwSignal<bool>,
 }
 
 impl AlertList {
     fn start(page: Page, access: Access) -> AlertList {
-        let (all, known) = (RwSignal::new(Vec::<Alert>::new()), RwSignal::new(false));
+        // A share link has one alert and no list.
+        let is_link = is_link(page);
+        let (all, known) = (RwSignal::new(Vec::<Alert>::new()), RwSignal::new(is_link));
         let older = RwSignal::new(None::<Alert>);
         let span = move || page.view.with(|view| if view.by.is_empty() { "12h".to_string() } else { view.by.clone() });
         let path = move || {
             let seconds = viewer::draft::seconds(&span()).unwrap_or(43_200);
-            (!page.over.get()).then(|| format!("api/v1/alerts?from=-{seconds}s"))
+            (!page.over.get() && !is_link).then(|| format!("api/v1/alerts?from=-{seconds}s"))
         };
         poll(page, access, REFRESH_SECONDS, path, move |polled| {
             if let PollAnswer::Told(body) = polled
@@ -87,7 +91,7 @@ impl AlertList {
                 true => open.with(|all| all.first().cloned()).or_else(|| over.with(|all| all.first().cloned())),
             }
         });
-        AlertList { all, older, open, over, shown, known }
+        AlertList { all, older, open, over, shown, known, lacks: RwSignal::new(false) }
     }
 
     fn has(self, id: &str) -> bool {
@@ -112,6 +116,11 @@ impl AlertList {
             choose: Callback::new(move |id| page.step(|view| view.alert = id)),
         }
     }
+}
+
+/// Whether the page is seen by a share link.
+fn is_link(page: Page) -> bool {
+    page.view.with_untracked(|view| view.share.is_some())
 }
 
 /// An alert in the list.
@@ -147,24 +156,29 @@ pub fn List() -> impl IntoView {
         let missing = listed.known.get() && !id.is_empty() && !listed.has(&id);
         missing.then(|| words::of_id("api/v1/alerts", &id))
     };
-    poll(page, access, REFRESH_SECONDS, one_path, move |polled| {
-        if let PollAnswer::Told(body) = polled
-            && let Ok(one) = body.read::<Alert>()
-        {
-            listed.older.set(words::in_zone(vec![one]).pop());
+    poll(page, access, REFRESH_SECONDS, one_path, move |polled| match polled {
+        PollAnswer::Told(body) => {
+            if let Ok(one) = body.read::<Alert>() {
+                listed.older.set(words::in_zone(vec![one]).pop());
+            }
         }
+        PollAnswer::Refused => listed.lacks.set(true),
+        PollAnswer::Failed(_) => {}
     });
     let span = SPANS.map(|(value, words)| {
         view! { <option value=value selected=move || page.view.with(|view| view.by == value)>{words}</option> }
     });
     let asks = move || page.view.with(|v| !v.state.is_empty() || !v.find.is_empty());
-    let calm = Signal::derive(move || (listed.open.with(Vec::is_empty) && !asks()).then_some("No alerts are firing."));
+    let calm = Signal::derive(move || {
+        (listed.open.with(Vec::is_empty) && !asks() && !is_link(page)).then_some("No alerts are firing.")
+    });
     let none = Signal::derive(move || {
         let nothing = listed.open.with(Vec::is_empty) && listed.over.with(Vec::is_empty);
         (nothing && asks()).then_some("No alert matches.")
     });
     let gone = flag(move || {
-        listed.known.get() && listed.shown.with(Option::is_none) && page.view.with(|view| !view.alert.is_empty())
+        let is_asked = listed.lacks.get() && page.view.with(|view| !view.alert.is_empty());
+        is_asked && listed.known.get() && listed.shown.with(Option::is_none)
     });
     let trouble = text(move || page.alerts.with(|told| told.trouble.join(" ")));
     view! {
@@ -228,6 +242,7 @@ fn pressed(
         "escape" if !is_wide() && page.view.with_untracked(|view| !view.alert.is_empty()) => {
             page.step(|view| view.alert = String::new());
         }
+        "e" | "s" if !words::may_write(access) => {}
         "e" => shown().into_iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)),
         "s" => {
             let asked = shown().map(|one| silences::of_alert(access, &one, now() / 1_000));

@@ -140,7 +140,7 @@ pub fn One(
             <History alert/>
             <h3>"Machine"</h3>
             <dl class="facts">{labels}</dl>
-            <p class="below"><a href=rule title=shortcuts::title("Rules", &[Action::Alerts])>"The rules"</a></p>
+            <p class="below"><a href=rule data-do="rules" title=shortcuts::title("Rules", &[Action::Alerts])>"The rules"</a></p>
         </section>
     }
 }

@@ -2,7 +2,9 @@
 //! leads a page.
 
 use super::words;
+use crate::access::Access;
 use crate::fetch::{self, FetchAnswer, Json};
+use crate::pages::alerts::words::may_write;
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
@@ -11,6 +13,10 @@ use wasm_bindgen::JsValue;
 
 /// The mark in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
 pub fn describe_mark(of: &Dismissed) -> String {
+    // A share link does not say by whom and why.
+    if of.by.is_empty() && of.why.is_empty() {
+        return format!("Marked as wrong at {}.", words::clock(of.at, false));
+    }
     format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
 
@@ -36,7 +42,7 @@ pub fn Dismissal(
     /// The finding.
     finding: Memo<Option<Finding>>,
 ) -> impl IntoView {
-    let page = expect_context::<Page>();
+    let (page, access) = (expect_context::<Page>(), expect_context::<Access>());
     let (asks, why, problem) = (RwSignal::new(false), RwSignal::new(String::new()), RwSignal::new(String::new()));
     let id = Memo::new(move |_| finding.with(|one| one.as_ref().map(|one| one.id.clone()).unwrap_or_default()));
     // A reason typed for one finding is cleared when another is shown.
@@ -48,7 +54,7 @@ pub fn Dismissal(
     });
     let against = Memo::new(move |_| finding.with(|one| one.as_ref().and_then(|one| one.dismissed.clone())));
     let is_said = flag(move || against.with(Option::is_some));
-    let may = move || !page.over.get() && !page.is_recorded();
+    let may = move || !page.over.get() && !page.is_recorded() && may_write(access);
     let say = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         send(page, id.get_untracked(), Some(why.get_untracked()), problem);

@@ -60,9 +60,9 @@ fn of_file(page: Page, is_list: bool) {
 /// The machine and the path of the request; None without a server.
 fn question(page: Page) -> Option<(String, String)> {
     let place = page.place();
-    let (frozen, window, shared) = page.view.with(|view| (view.frozen, view.window, view.share.is_some()));
-    // A file that the page itself has opened has no server, and a share link shows charts alone.
-    if page.over.get() || shared || !place.draws() {
+    let (frozen, window) = page.view.with(|view| (view.frozen, view.window));
+    // A file that the page itself has opened has no server. A share link has the findings of its machines.
+    if page.over.get() || !place.draws() {
         return None;
     }
     let recorded = page.player.with(|player| player.as_ref().map(|p| (p.recorded.from, p.recorded.to)));
