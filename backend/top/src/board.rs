@@ -35,6 +35,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     head(model, palette, offset, Rect { height: 1, ..area }, buffer);
     let mut y = area.y + 1;
     if let Some(sentence) = trouble(model) {
+        let sentence = shortened(&sentence, usize::from(area.width));
         buffer.set_stringn(area.x, y, palette.text(&sentence), usize::from(area.width), palette.style(Ink::Warn));
         y += 1;
     }
@@ -200,7 +201,8 @@ fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut B
         _ => format!("{} live {} {}", palette.sign("●", "*"), window(model.view.window), clock(to)),
     };
     let simulated = model.store.hello.as_ref().is_some_and(|hello| hello.simulated);
-    let state = palette.text(&if simulated { format!("simulated  {state}") } else { state });
+    let state = if simulated { format!("simulated  {state}") } else { state };
+    let state = palette.text(&shortened(&state, usize::from(area.width)));
     let name = model.entry().map_or("Watchglass", |entry| entry.name.as_str());
     let room = usize::from(area.width).saturating_sub(state.chars().count() + 1);
     let bold = palette.style(Ink::Text).add_modifier(Modifier::BOLD);
@@ -263,7 +265,7 @@ pub fn shortened(text: &str, room: usize) -> String {
     }
     let cut: String = text.chars().take(room.saturating_sub(1)).collect();
     let words = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
-    format!("{}…", words.trim_end_matches([',', ':']))
+    format!("{}…", words.trim_end_matches([',', ':', ' ']))
 }
 
 /// The number and the unit of a tile in at most `room` letters: `5.27 of 5.6 kW`, else `5.27 kW`, else the number alone,

@@ -43,6 +43,14 @@ pub struct Reading<'a> {
     pub odd: Vec<usize>,
 }
 
+/// A text of the axis, aligned at the right. A long one has no commas, and one that is longer still is left out, because
+/// part of a figure is another figure.
+fn tick(text: &str) -> String {
+    let room = usize::from(LEFT_WIDTH - 1);
+    let plain = if text.chars().count() > room { text.replace(',', "") } else { text.into() };
+    if plain.chars().count() > room { String::new() } else { format!("{plain:>room$}") }
+}
+
 /// The metric of the first series of a chart.
 pub fn metric<'a>(model: &'a Model, ids: &[SeriesId]) -> Option<&'a Metric> {
     model.store.catalog.metric(model.shown()?.defs.get(*ids.first()? as usize)?)
@@ -94,7 +102,7 @@ impl<'a> Frame<'a> {
         }
         let faint = self.palette.style(Ink::Faint);
         for (text, y) in self.ticks(&reading.axis, plot.height).into_iter().filter(|_| !states) {
-            buffer.set_stringn(area.x, plot.y + y, format!("{text:>5}"), 5, faint);
+            buffer.set_stringn(area.x, plot.y + y, tick(&text), usize::from(LEFT_WIDTH - 1), faint);
         }
         self.plot(&reading, plot, buffer);
         for (row, (text, style)) in legend.iter().enumerate() {
@@ -260,5 +268,15 @@ impl<'a> Frame<'a> {
                 free = x + len + 2;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tick;
+
+    #[test]
+    fn a_text_of_the_axis_is_whole_or_left_out() {
+        assert_eq!(["50", "1,980", "12,000", "100,000"].map(tick), ["   50", "1,980", "12000", ""]);
     }
 }

@@ -1,5 +1,6 @@
 //! Overlays on the picture: the list of keys, search results, machines.
 
+use crate::board::shortened;
 use crate::keys::{OWN, found};
 use crate::model::{Model, Over};
 use crate::palette::{Ink, Palette};
@@ -40,7 +41,7 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
         let style = palette.style(Ink::Text);
         let style = if *chosen { style.add_modifier(Modifier::REVERSED) } else { style };
         let room = usize::from(width - 4);
-        let text: String = arrows(palette, text);
+        let text = palette.text(&shortened(&arrows(palette, text), room));
         buffer.set_stringn(rect.x + 2, rect.y + 1 + row as u16, format!("{text:<room$}"), room, style);
     }
 }

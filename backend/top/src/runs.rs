@@ -1,5 +1,6 @@
 //! The training jobs of the machine, one line each: those that run, and those that ended a moment ago.
 
+use crate::board::shortened;
 use crate::model::Model;
 use crate::palette::{Ink, Palette};
 use ratatui_core::buffer::Buffer;
@@ -54,11 +55,10 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) ->
     }
     let (now, wide) = (model.newest(), usize::from(area.width));
     for (row, run) in runs[..shown].iter().enumerate() {
-        let mut line = text(run, now, palette);
-        if row + 1 == shown && runs.len() > shown {
-            let more = palette.text(&format!("  +{} more", runs.len() - shown));
-            line = line.chars().take(wide.saturating_sub(more.chars().count())).collect::<String>() + &more;
-        }
+        let has_more = row + 1 == shown && runs.len() > shown;
+        let more = if has_more { format!("  +{} more", runs.len() - shown) } else { String::new() };
+        let line = shortened(&text(run, now, palette), wide.saturating_sub(more.chars().count()));
+        let line = palette.text(&(line + &more));
         let style = match run.state {
             state if state.is_crash() => palette.style(Ink::Warn),
             _ if run.ended.is_some() => palette.style(Ink::Faint),

@@ -367,6 +367,9 @@ fn runs_stand_above_the_charts_while_there_are_any() {
     let second = "■ fell  1 h 1 min  out of memory (Kubernetes: OOMKilled)  59 s ago";
     assert_eq!(lines[first + 1].trim_end(), second);
     assert!(lines.join("\n").contains("Processes"), "the rest is there, too");
+    let narrow = picture(&mut model, UTF, 40, 24);
+    let told = narrow.iter().find(|line| line.starts_with("● ")).expect("a run");
+    assert_eq!(told.trim_end(), "● lr?[31m-3e-4  1 h 1 min  8 ranks…", "no figure is cut");
     // Many runs leave room for the rest of the picture.
     runs.extend((0..7).map(|n| run(&format!("more-{n}"), RunState::Running, "running", None)));
     tell(&mut model, &runs);
@@ -558,4 +561,5 @@ fn a_figure_is_never_cut() {
 fn a_note_without_room_ends_with_a_word() {
     assert_eq!(board::shortened("fullest: GPU 0, 95 %", 18), "fullest: GPU 0…");
     assert_eq!(board::shortened("min: GPU 3, 95 %", 18), "min: GPU 3, 95 %");
+    assert_eq!(board::shortened("8 ranks  12.3 GPU h", 13), "8 ranks…");
 }
