@@ -298,24 +298,36 @@ pub fn alert_sentence(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
     }
 }
 
-/// A sentence of the server with its times as `clock` writes them. A time without a date is the one nearest to `near`;
-/// both are in ms since the epoch.
+/// The length of the time in UTC at the end of a text, and the time in ms since the epoch. Without a date it is the one
+/// nearest to `near`.
+fn read_last_time(text: &str, near: i64) -> Option<(usize, i64)> {
+    let read = |length: usize| {
+        let text = text.get(text.len().checked_sub(length)?..)?;
+        let whole = if length == DATED { text.to_string() } else { format!("1970-01-01T{text}") };
+        Some((length, shared::date::from_date(&format!("{whole}:00Z"))?))
+    };
+    let (length, t) = read(DATED).or_else(|| read(TIMED))?;
+    let days = if length == TIMED { (near - t + DAY_MS / 2).div_euclid(DAY_MS) } else { 0 };
+    Some((length, t + days * DAY_MS))
+}
+
+/// A sentence of the server with its times as `clock` writes them, also both of `02:42–03:03 UTC`. A time without a date
+/// is the one nearest to `near`; both are in ms since the epoch.
 pub fn zoned(sentence: &str, near: i64, clock: impl Fn(i64) -> String) -> String {
     const ZONE: &str = " UTC";
     let (mut said, mut rest) = (String::new(), sentence);
     while let Some(at) = rest.find(ZONE) {
         let (before, after) = (&rest[..at], &rest[at + ZONE.len()..]);
-        let read = |length: usize| {
-            let text = before.get(before.len().checked_sub(length)?..)?;
-            let whole = if length == DATED { text.to_string() } else { format!("1970-01-01T{text}") };
-            Some((length, shared::date::from_date(&format!("{whole}:00Z"))?))
-        };
-        match read(DATED).or_else(|| read(TIMED)) {
+        match read_last_time(before, near) {
             Some((length, t)) => {
-                // Without a date it is the nearest one.
-                let days = if length == TIMED { (near - t + DAY_MS / 2).div_euclid(DAY_MS) } else { 0 };
-                said += &before[..before.len() - length];
-                said += &clock(t + days * DAY_MS);
+                let head = &before[..before.len() - length];
+                let begin = head.strip_suffix('–').and_then(|head| Some((head, read_last_time(head, t)?)));
+                match begin {
+                    Some((head, (length, from))) => {
+                        said += &format!("{}{}–{}", &head[..head.len() - length], clock(from), clock(t));
+                    }
+                    None => said += &format!("{head}{}", clock(t)),
+                }
             }
             None => said += &rest[..at + ZONE.len()],
         }
@@ -470,6 +482,20 @@ mod tests {
         let long = format!("disk./{}", "é".repeat(150));
         let pattern = pattern_of(&long);
         assert!(pattern.len() <= MAX_PATTERN_BYTES && shared::catalog::glob(&pattern, &long), "{pattern}");
+    }
+
+    #[test]
+    fn both_times_of_a_span_are_in_the_zone_of_the_reader() {
+        let midnight = 1_795_392_000_000; // 2026-11-23T00:00Z
+        let hour = |t: i64| format!("{} h", (t - midnight) / 3_600_000);
+        let of = |sentence: &str| zoned(sentence, midnight + 3 * 3_600_000, hour);
+        assert_eq!(of("gone (was firing 02:00–03:00 UTC)"), "gone (was firing 2 h–3 h)");
+        assert_eq!(of("gone (was firing 23:00–01:00 UTC)"), "gone (was firing -1 h–1 h)");
+        assert_eq!(
+            of("gone (was firing 2026-11-22 02:00–03:00 UTC), since 04:00 UTC"),
+            "gone (was firing -22 h–3 h), since 4 h"
+        );
+        assert_eq!(of("a–b 03:00 UTC, in UTC"), "a–b 3 h, in UTC");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::alert::{self, Channel, Sent};
 use shared::role::Role;
-use viewer::alerts::{KINDS, delivery, kind};
+use viewer::alerts::{KINDS, delivery, kind, zoned};
 use wasm_bindgen::JsValue;
 
 /// Whether the user may create channels. Without accounts the server checks this itself.
@@ -200,7 +200,8 @@ fn line(one: &Sent) -> Line {
     let how = if one.words.is_empty() { one.state.clone() } else { one.words.clone() };
     let cells = vec![
         Cell::Text(words::clock(one.at * 1_000)),
-        Cell::Text(one.title.clone()),
+        // The title is that of the notice, whose times are in UTC.
+        Cell::Text(zoned(&one.title, one.at * 1_000, words::clock)),
         Cell::Text(one.channel.clone()),
         Cell::State(delivery(&one.state).1 == "●", how),
     ];
