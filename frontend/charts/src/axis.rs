@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_narrow_chart_has_two_times_where_they_fit() {
-        let count = |minutes: i64, room: f64| times(7 * MINUTE, (7 + minutes) * MINUTE, room, 0).len();
+        let count = |minutes: i64, room: f64| times(7 * MINUTE, (7 + minutes) * MINUTE, room, Zone::UTC).len();
         // Five minutes on a phone, with clocks of twelve hours.
         assert_eq!((count(5, 2.3), count(5, 2.0)), (3, 3));
         assert_eq!((count(9, 2.0), count(60, 2.3)), (2, 2), "shorter steps would touch; there are two already");
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn steps_are_whole_round_numbers() {
-        let told = |from, to, room| Along::Steps.ticks(from, to, room, 3_600_000.into());
+        let told = |from, to, room| Along::Steps.ticks(from, to, room, Zone::from(3_600_000));
         let texts = |ticks: Vec<(i64, String)>| ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
         assert_eq!(texts(told(0, 12_400, 4.0)), ["0", "5,000", "10,000"]);
         assert_eq!(texts(told(81_200, 81_260, 3.0)), ["81,200", "81,220", "81,240", "81,260"]);
@@ -412,7 +412,7 @@ mod tests {
     fn times_are_local_and_name_the_day_that_begins() {
         let midnight = 1_795_219_200_000; // 2026-11-21T00:00Z
         let hour = 3_600_000;
-        let list = times(midnight - 2 * hour, midnight + hour, 4.0, 0);
+        let list = times(midnight - 2 * hour, midnight + hour, 4.0, Zone::UTC);
         let texts: Vec<&str> = list.iter().map(|(_, t)| t.as_str()).collect();
         assert_eq!(texts, ["22:00", "23:00", "21 Nov", "01:00"]);
         assert_eq!(times(midnight, midnight + 60_000, 3.0, 2 * hour)[0].1, "02:00:00");
