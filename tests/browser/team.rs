@@ -317,7 +317,7 @@ fn what_is_shown_is_shared_by_a_link_which_shows_it_and_nothing_else() {
     browser.until("location.search.includes('share=h1') && !location.hash");
     browser.until("document.querySelector('[data-shared]') && document.querySelector('[data-shared]').innerText.includes('Shared by chen')");
     assert_eq!(browser.eval("document.documentElement.dataset.role"), "share");
-    // What is wrong is asked as by the link, which is one of several in the browser.
+    // The findings are asked for as by the link, which is one of several in the browser.
     browser.until(
         "window.__asked.some(([method, path]) => method === 'GET' && /api.v1.findings[?].*share=h1/.test(path))",
     );

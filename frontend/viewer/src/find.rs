@@ -66,7 +66,7 @@ const SYMPTOMS: [(&str, &[&str]); 20] = [
     ("full", &["disk", "memory"]),
 ];
 
-/// What shows that a job hangs.
+/// Search words for a job that hangs.
 const HANG: &[&str] = &["gpu power", "gpu utilization", "hang"];
 
 /// Additional search words for the typed text, the nearest first. `typed` is in lower case. Any word of it may name a

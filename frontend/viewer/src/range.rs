@@ -101,7 +101,7 @@ impl Clock<'_> {
             for (i, _) in text.match_indices(separator) {
                 let (left, right) = (text[..i].trim(), text[i + separator.len()..].trim());
                 let spans = complete(left, right).into_iter().filter_map(|left| self.read_pair(&left, right));
-                // Of what the left one may stand for, the nearest to the right one is meant.
+                // The meaning of the left one that is nearest to the right one.
                 let span = spans.min_by_key(|(from, to)| (to <= from, to - from));
                 if span.is_some() {
                     return span;
