@@ -290,13 +290,14 @@ fn listen(page: Page, marks: Markers, (whole, at): (RwSignal<Option<Whole>>, RwS
     on_cleanup(move || keys.remove());
 }
 
-/// Whether a key writes a note: nobody types, and no dialog is open.
+/// Whether a key writes a note: nobody types, no dialog is open, and the page is not that of a share link.
 fn is_note_key(page: Page, event: &ev::KeyboardEvent) -> bool {
     let focused = browser::focused().map(|element| element.tag_name());
     let types = focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
     let held = event.ctrl_key() || event.meta_key() || event.alt_key();
     let open = page.dialog.with_untracked(Option::is_some) || page.note.with_untracked(Option::is_some);
-    event.key().eq_ignore_ascii_case("n") && !types && !held && !open
+    let is_link = page.view.with_untracked(|view| view.share.is_some());
+    event.key().eq_ignore_ascii_case("n") && !types && !held && !open && !is_link
 }
 
 /// Begins a note about a run, at the instant of its charts, else about the whole run.

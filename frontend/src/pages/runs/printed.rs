@@ -284,7 +284,7 @@ pub fn PrintedLines(
         };
         view! {
             <li data-line=row.n data-rank=row.rank data-stream=row.stream data-near=is_near>
-                <time on:click=move |_| at.set(Some(t))>{axis::clock(t + offset(t), true)}</time>
+                <time title=axis::moment(t + offset(t)) on:click=move |_| at.set(Some(t))>{axis::clock(t + offset(t), true)}</time>
                 <span>{row.who}</span>
                 {body}
             </li>

@@ -107,7 +107,7 @@ fn DataUsage() -> impl IntoView {
                     ">received",
                     ">on disk",
                     ">series",
-                    ">questions",
+                    ">queries",
                     ">viewer-hours",
                     ">peak viewers",
                     ">sent",
