@@ -183,7 +183,10 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
     // A label counts as a machine.
     browser.click("[data-do=machines]");
     browser.until("[...document.querySelectorAll('#hits li')].some(line => line.innerText.includes('rank_1'))");
-    browser.press("Escape");
+    // It is shown from the file, which stays open.
+    browser
+        .script("[...document.querySelectorAll('#hits li')].find(line => line.innerText.includes('rank_1')).click()");
+    browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE}.includes("rank_1") && {SAMPLES} > 0"#));
     assert!(browser.eval("document.querySelector('.player').innerText").to_string().contains("wandb-events.jsonl"));
     no_faults(&browser);
 }

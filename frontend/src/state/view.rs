@@ -123,8 +123,13 @@ impl Page {
         self.show(from + by, to + by);
     }
 
-    /// Shows another machine. The page is loaded again, so that nothing drawn stays.
+    /// Shows another machine. The page is loaded again, so that nothing drawn stays. A file has all of its machines, and
+    /// would be lost.
     pub fn show_source(self, name: String) {
+        let view = View { source: Some(name.clone()), ..self.view_now() };
+        if self.go_within(&self.query(&view)) {
+            return;
+        }
         self.step(|v| v.source = Some(name));
         self.write_address();
         // The address already names the machine. The user can reload the page where the browser refuses this call.
