@@ -183,6 +183,14 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
     // A label counts as a machine.
     browser.click("[data-do=machines]");
     browser.until("[...document.querySelectorAll('#hits li')].some(line => line.innerText.includes('rank_1'))");
+    browser.press("Escape");
+    // Keys that lead to other pages do not close the file.
+    for key in ["f", "r"] {
+        browser.press("g");
+        browser.press(key);
+    }
+    browser.click("[data-do=machines]");
+    browser.until("[...document.querySelectorAll('#hits li')].some(line => line.innerText.includes('rank_1'))");
     // It is shown from the file, which stays open.
     browser
         .script("[...document.querySelectorAll('#hits li')].find(line => line.innerText.includes('rank_1')).click()");

@@ -181,9 +181,12 @@ impl Page {
         self.go_to(Some(Route::Team), &[]);
     }
 
-    /// Goes to another page: it is loaded, so that nothing of this one stays.
+    /// Goes to another page: it is loaded, so that nothing of this one stays. A file would be lost, and stays.
     pub fn go_to(&self, place: Option<Route>, machines: &[String]) {
-        // The user can use the link where the browser refuses this call.
-        let _ = window().location().assign(&self.address_of(place, machines));
+        let to = self.address_of(place, machines);
+        if !self.go_within(&to) && !self.over.get_untracked() {
+            // The user can use the link where the browser refuses this call.
+            let _ = window().location().assign(&to);
+        }
     }
 }
