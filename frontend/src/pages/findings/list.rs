@@ -97,7 +97,9 @@ pub fn FindingsPage() -> impl IntoView {
     on_cleanup(move || keys.remove());
     let calm = Signal::derive(move || {
         let all = listed.open.with(|rows| rows.iter().all(|row| row.finding.dismissed.is_some()));
-        all.then_some("Nothing is wrong.")
+        // A share link has the findings of some rules only.
+        let is_link = page.view.with(|view| view.share.is_some());
+        all.then_some(if is_link { "This link shows no open finding." } else { "Nothing is wrong." })
     });
     let ended =
         text(
