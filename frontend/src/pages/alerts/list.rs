@@ -98,6 +98,24 @@ impl AlertList {
         self.all.with(|all| all.iter().any(|one| one.id == id))
     }
 
+    /// Requests the chosen alert by its id where the list lacks it, because it may be older.
+    fn follow_one(self, page: Page, access: Access) {
+        let path = move || {
+            let id = page.view.with(|view| view.alert.clone());
+            let missing = self.known.get() && !id.is_empty() && !self.has(&id);
+            missing.then(|| words::of_id("api/v1/alerts", &id))
+        };
+        poll(page, access, REFRESH_SECONDS, path, move |polled| match polled {
+            PollAnswer::Told(body) => {
+                if let Ok(one) = body.read::<Alert>() {
+                    self.older.set(words::in_zone(vec![one]).pop());
+                }
+            }
+            PollAnswer::Refused => self.lacks.set(true),
+            PollAnswer::Failed(_) => {}
+        });
+    }
+
     fn picks(self, page: Page) -> Picks {
         let entries = move |part: Memo<Vec<Alert>>| {
             let entries = Memo::new(move |_| {
@@ -150,21 +168,7 @@ pub fn List() -> impl IntoView {
         pressed(page, access, (listed, picks), (form, wrong), &event);
     });
     on_cleanup(move || keys.remove());
-    // An alert may be older than the list: it is requested by its id.
-    let one_path = move || {
-        let id = page.view.with(|view| view.alert.clone());
-        let missing = listed.known.get() && !id.is_empty() && !listed.has(&id);
-        missing.then(|| words::of_id("api/v1/alerts", &id))
-    };
-    poll(page, access, REFRESH_SECONDS, one_path, move |polled| match polled {
-        PollAnswer::Told(body) => {
-            if let Ok(one) = body.read::<Alert>() {
-                listed.older.set(words::in_zone(vec![one]).pop());
-            }
-        }
-        PollAnswer::Refused => listed.lacks.set(true),
-        PollAnswer::Failed(_) => {}
-    });
+    listed.follow_one(page, access);
     let span = SPANS.map(|(value, words)| {
         view! { <option value=value selected=move || page.view.with(|view| view.by == value)>{words}</option> }
     });
