@@ -123,15 +123,7 @@ pub fn offset(t: i64) -> i64 {
 
 /// The shown zone over a span (ms since the epoch), with the minute in which the clocks change in it.
 pub fn zone_of(from: i64, to: i64) -> Zone {
-    let (before, after) = (offset(from), offset(to));
-    let (mut old, mut new) = (from, to);
-    while before != after && new - old > 60_000 {
-        let middle = old + (new - old) / 2;
-        *(if offset(middle) == before { &mut old } else { &mut new }) = middle;
-    }
-    // Clocks change at whole minutes.
-    let change = new - new.rem_euclid(60_000);
-    Zone { offset: after, change: (before != after).then_some((change, before)) }
+    Zone::from_span((from, to), offset)
 }
 
 /// Width and height of the window in CSS pixels.

@@ -4,7 +4,7 @@ use crate::chart::Frame;
 use crate::model::{Delivery, Model, Over, Places};
 use crate::palette::{Ink, Palette};
 use crate::{cores, over, runs, table};
-use charts::axis;
+use charts::axis::{self, Zone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
@@ -26,13 +26,13 @@ const MAX_ACROSS: u16 = 4;
 const PROCESSES: u16 = 5;
 
 /// Draws the whole picture.
-pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
+pub fn draw(model: &mut Model, palette: Palette, zone: Zone, area: Rect, buffer: &mut Buffer) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("{} x {} is too small; {} x {} is enough", area.width, area.height, SMALLEST.0, SMALLEST.1);
         buffer.set_stringn(area.x, area.y, words, usize::from(area.width), palette.style(Ink::Warn));
         return;
     }
-    head(model, palette, offset, Rect { height: 1, ..area }, buffer);
+    head(model, palette, zone, Rect { height: 1, ..area }, buffer);
     let mut y = area.y + 1;
     if let Some(sentence) = trouble(model) {
         let sentence = shortened(&sentence, usize::from(area.width));
@@ -52,7 +52,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     if let Some(lead) = panels.first() {
         model.reduce(lead.id.trim_end_matches(HEAT_SUFFIX), i64::from(area.width));
     }
-    let mut places = places(&Frame { model, palette, offset }, &panels, body);
+    let mut places = places(&Frame { model, palette, zone }, &panels, body);
     let mut dots: BTreeMap<&str, i64> = BTreeMap::new();
     if places.rows.is_some() {
         dots.extend(model.plan.top.iter().map(|panel| (panel.id.as_str(), i64::from(area.width))));
@@ -69,7 +69,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     model.reduced.retain(|id, _| {
         dots.contains_key(id) || panels.first().is_some_and(|p| p.id.trim_end_matches(HEAT_SUFFIX) == id)
     });
-    let frame = Frame { model, palette, offset };
+    let frame = Frame { model, palette, zone };
     if let (Some(rect), Some(lead)) = (places.rows, panels.first()) {
         frame.draw_rows(lead, &model.plan.top, model.view.focus == 0, rect, buffer);
     }
@@ -89,7 +89,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
         buffer.set_string(body.x, body.y, words, palette.style(Ink::Faint));
     }
     let shown: Vec<usize> = places.rows.iter().map(|_| 0).chain(places.charts.iter().map(|(at, _)| *at)).collect();
-    bottom(&Frame { model, palette, offset }, (&shown, panels.len()), foot, buffer);
+    bottom(&Frame { model, palette, zone }, (&shown, panels.len()), foot, buffer);
     model.places = places;
     if let Over::Help(passed) = &mut model.view.over {
         *passed = (*passed).min(over::most_passed(area));
@@ -187,15 +187,15 @@ fn window(ms: i64) -> String {
     known.map_or_else(|| rough_duration(ms), |window| window.name.into())
 }
 
-fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
+fn head(model: &Model, palette: Palette, zone: Zone, area: Rect, buffer: &mut Buffer) {
     let (from, to) = model.span();
-    let clock = |t: i64| axis::clock(t + offset, true);
+    let clock = |t: i64| axis::clock(t + zone.at(t), true);
     let state = match (&model.delivery, model.view.frozen) {
         (Delivery::Waiting, _) => "connecting".into(),
         (Delivery::Lost(_), _) => "disconnected".into(),
         _ if to == 0 => "waiting".into(),
         (_, Some(_)) if model.is_recording() => {
-            format!("recording {} {} – {}", axis::date((to + offset).div_euclid(86_400_000)), clock(from), clock(to))
+            format!("recording {} {} – {}", axis::date((to + zone.at(to)).div_euclid(86_400_000)), clock(from), clock(to))
         }
         (_, Some(_)) => format!("frozen {} – {}", clock(from), clock(to)),
         _ => format!("{} live {} {}", palette.sign("●", "*"), window(model.view.window), clock(to)),
@@ -308,7 +308,7 @@ fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
 }
 
 fn bottom(frame: &Frame, (shown, all): (&[usize], usize), area: Rect, buffer: &mut Buffer) {
-    let Frame { model, palette, offset } = *frame;
+    let Frame { model, palette, zone } = *frame;
     let view = &model.view;
     let words = match () {
         () if !view.note.is_empty() => view.note.clone(),
@@ -317,7 +317,7 @@ fn bottom(frame: &Frame, (shown, all): (&[usize], usize), area: Rect, buffer: &m
         }
         () if view.chosen.is_some() => "↑↓ processes  E tree  Esc deselect  ? keys  q quit".into(),
         () if let Some(at) = view.crosshair => {
-            format!("values at {}  ←→ others  Shift ten  Esc live  ? keys", axis::clock(at + offset, true))
+            format!("values at {}  ←→ others  Shift ten  Esc live  ? keys", axis::clock(at + zone.at(at), true))
         }
         () if view.zoomed || view.table => "Esc back  ↑↓ charts  1–7 window  ? keys  q quit".into(),
         () if !model.origin.is_empty() && view.focus == 0 && view.frozen.is_none() => model.origin.clone(),

@@ -4,7 +4,7 @@ use crate::canvas::Canvas;
 use crate::model::{Model, Reduced};
 use crate::palette::{Ink, Palette, Signs};
 use charts::Hue;
-use charts::axis::{self, Axis};
+use charts::axis::{self, Axis, Zone};
 use charts::band::quantile;
 use charts::reduce::{Column, four};
 use ratatui_core::buffer::Buffer;
@@ -27,8 +27,8 @@ pub struct Frame<'a> {
     pub model: &'a Model,
     /// Colors and signs.
     pub palette: Palette,
-    /// Local time minus UTC, ms.
-    pub offset: i64,
+    /// Local time minus UTC.
+    pub zone: Zone,
 }
 
 /// Content of a chart: axis, unit and the value of each series at the crosshair, else the newest.
@@ -259,7 +259,7 @@ impl<'a> Frame<'a> {
         let (from, to) = self.model.span();
         let style = self.palette.style(Ink::Faint);
         let mut free = plot.x;
-        for (t, text) in axis::times(from, to, f64::from(plot.width) / 12.0, self.offset) {
+        for (t, text) in axis::times(from, to, f64::from(plot.width) / 12.0, self.zone) {
             let at = (t - from) as f64 / (to - from).max(1) as f64 * f64::from(plot.width.saturating_sub(1));
             let len = text.chars().count() as u16;
             let x = (plot.x + at.round() as u16).saturating_sub(len / 2);

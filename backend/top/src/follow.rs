@@ -6,6 +6,7 @@ use crate::model::{Delivery, Model};
 use crate::palette::{Depth, Palette};
 use crate::screen::{Screen, read};
 use crate::{Form, Options, board, pointer, text};
+use charts::axis::Zone;
 use crossterm::event::{Event, KeyEventKind};
 use shared::wire::PageMessage;
 use std::io::{self, Write};
@@ -171,8 +172,8 @@ fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Resu
 
 fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String> {
     loop {
-        let local = offset(model.newest());
-        screen.draw_model(&mut model, local).map_err(gone)?;
+        let zone = Zone::from_span(model.span(), offset);
+        screen.draw_model(&mut model, zone).map_err(gone)?;
         let mut due: Option<Instant> = None;
         // Messages that come together are drawn together.
         loop {
@@ -220,9 +221,9 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
 }
 
 impl Screen {
-    fn draw_model(&mut self, model: &mut Model, local: i64) -> io::Result<()> {
+    fn draw_model(&mut self, model: &mut Model, zone: Zone) -> io::Result<()> {
         let palette = self.palette;
-        self.draw(|area, buffer| board::draw(model, palette, local, area, buffer))
+        self.draw(|area, buffer| board::draw(model, palette, zone, area, buffer))
     }
 }
 
@@ -267,7 +268,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
         let text = match form {
             Form::Json => text::json_line(&mut model),
             _ => {
-                let local = offset(model.newest());
+                let local = offset(model.span().1);
                 text::lines(&mut model, palette, local, width, 10)
             }
         };

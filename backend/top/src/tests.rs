@@ -106,7 +106,7 @@ fn machine(gpus: u32, seconds: i64) -> Model {
 fn picture(model: &mut Model, palette: Palette, width: u16, height: u16) -> Vec<String> {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    board::draw(model, palette, 0, area, &mut buffer);
+    board::draw(model, palette, charts::axis::Zone::UTC, area, &mut buffer);
     (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>()).collect()
 }
 

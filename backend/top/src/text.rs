@@ -51,7 +51,7 @@ pub fn lines(model: &mut Model, palette: Palette, offset: i64, width: usize, row
 fn devices(model: &mut Model, palette: Palette) -> Vec<String> {
     let top: Vec<_> = model.plan.top.iter().filter(|panel| !panel.id.ends_with(HEAT_SUFFIX)).cloned().collect();
     top.iter().for_each(|panel| model.reduce(&panel.id, DOTS));
-    let frame = Frame { model, palette, offset: 0 };
+    let frame = Frame { model, palette, zone: axis::Zone::UTC };
     let Some(lead) = model.plan.top.first() else { return Vec::new() };
     let lead = lead.id.trim_end_matches(HEAT_SUFFIX);
     let alike = frame.devices(lead);

@@ -142,6 +142,17 @@ impl Zone {
     /// UTC, and the zone of a time since a start.
     pub const UTC: Zone = Zone { offset: 0, change: None };
 
+    /// The zone of a span, by the offset at each instant. Clocks change at whole minutes.
+    pub fn from_span((from, to): (i64, i64), offset: impl Fn(i64) -> i64) -> Zone {
+        let (before, after) = (offset(from), offset(to));
+        let (mut old, mut new) = (from, to);
+        while before != after && new - old > MINUTE {
+            let middle = old + (new - old) / 2;
+            *(if offset(middle) == before { &mut old } else { &mut new }) = middle;
+        }
+        Zone { offset: after, change: (before != after).then_some((new - new.rem_euclid(MINUTE), before)) }
+    }
+
     /// Local time minus UTC at an instant.
     pub fn at(self, t: i64) -> i64 {
         match self.change {
@@ -433,6 +444,12 @@ mod tests {
         assert_eq!(told(back, 4, 5.0), ["-1 01:00", "0 02:00", "1 02:00", "2 03:00", "3 04:00"]);
         assert_eq!(told(forward, 4, 5.0), ["-1 00:00", "0 01:00", "1 03:00", "2 04:00", "3 05:00"]);
         assert_eq!(told(back, 8, 4.0), ["0 02:00", "3 04:00", "5 06:00", "7 08:00"], "no two texts touch");
+        // The change is found by the offsets alone.
+        let local = |t: i64| if t < midnight + hour { 2 * hour } else { hour };
+        for (from, to) in [(-1, 3), (-500, 244), (0, 2)] {
+            assert_eq!(Zone::from_span((midnight + from * hour + 1_234, midnight + to * hour), local), back);
+        }
+        assert_eq!(Zone::from_span((midnight + hour, midnight + 2 * hour), local), Zone::from(hour));
         assert_eq!([0, hour, hour - 1].map(|t| back.at(midnight + t)), [2 * hour, hour, 2 * hour]);
         let at = |t: i64| Along::Time.at(midnight + t, back);
         assert_eq!((at(0), at(hour)), ("at 02:00:00".into(), "at 02:00:00".into()));
