@@ -195,7 +195,12 @@ fn head(model: &Model, palette: Palette, zone: Zone, area: Rect, buffer: &mut Bu
         (Delivery::Lost(_), _) => "disconnected".into(),
         _ if to == 0 => "waiting".into(),
         (_, Some(_)) if model.is_recording() => {
-            format!("recording {} {} – {}", axis::date((to + zone.at(to)).div_euclid(86_400_000)), clock(from), clock(to))
+            format!(
+                "recording {} {} – {}",
+                axis::date((to + zone.at(to)).div_euclid(86_400_000)),
+                clock(from),
+                clock(to)
+            )
         }
         (_, Some(_)) => format!("frozen {} – {}", clock(from), clock(to)),
         _ => format!("{} live {} {}", palette.sign("●", "*"), window(model.view.window), clock(to)),
