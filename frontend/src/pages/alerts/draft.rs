@@ -99,6 +99,7 @@ pub fn Written() -> impl IntoView {
             }
         });
     };
+    let may = flag(move || words::may_write(access));
     let title = text(move || if draft.with(|draft| draft.id.is_some()) { "Edit rule" } else { "New rule" });
     let verdict =
         move || checked.with(|checked| checked.as_ref().map(|checked| checked.sentence.clone()).unwrap_or_default());
@@ -111,9 +112,10 @@ pub fn Written() -> impl IntoView {
                 <span class="end">
                     <button class="plain" data-do="discard" on:click=move |_| leave()>"Discard"</button>
                     <TestButton draft channels=known said/>
-                    <button class="btn primary" data-do="save-rule" disabled=busy on:click=save>"Save rule"</button>
+                    <If when=may><button class="btn primary" data-do="save-rule" disabled=busy on:click=save>"Save rule"</button></If>
                 </span>
             </header>
+            <If when=flag(move || !may.get())><p class="below">"Members of the team can save rules."</p></If>
             <Sentence draft channels=known/>
             <If when=flag(move || level.with(Option::is_some))>
                 <Plot level source=text(move || draft.with(|draft| draft.fact("source").to_string())) fired/>

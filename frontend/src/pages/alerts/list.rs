@@ -246,7 +246,8 @@ fn pressed(
         "escape" if !is_wide() && page.view.with_untracked(|view| !view.alert.is_empty()) => {
             page.step(|view| view.alert = String::new());
         }
-        "e" | "s" if !words::may_write(access) => {}
+        // The server would refuse it.
+        "e" | "s" | "n" if !words::may_write(access) => {}
         "e" => shown().into_iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)),
         "s" => {
             let asked = shown().map(|one| silences::of_alert(access, &one, now() / 1_000));

@@ -69,7 +69,10 @@ pub fn Rules() -> impl IntoView {
     let new = move || page.step(|view| view.alert = deeds::new_rule(page));
     let may = flag(move || words::may_write(access));
     let pressed = window_event_listener(ev::keydown, move |event| {
-        if event.key() == "n" && deeds::is_free(page, form.with_untracked(Option::is_some), &event) {
+        if event.key() == "n"
+            && may.get_untracked()
+            && deeds::is_free(page, form.with_untracked(Option::is_some), &event)
+        {
             event.prevent_default();
             new();
         }

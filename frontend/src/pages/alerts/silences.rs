@@ -102,7 +102,10 @@ pub fn Silences() -> impl IntoView {
         _ => asked.change("DELETE", words::of_id("api/v1/silences", &line.id), Vec::new()),
     };
     let pressed = window_event_listener(ev::keydown, move |event| {
-        if event.key() == "s" && super::deeds::is_free(page, form.with_untracked(Option::is_some), &event) {
+        if event.key() == "s"
+            && may.get_untracked()
+            && super::deeds::is_free(page, form.with_untracked(Option::is_some), &event)
+        {
             event.prevent_default();
             add();
         }
