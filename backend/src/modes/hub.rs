@@ -229,13 +229,8 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     hub.audit_file = config.audit.file.clone().map(|path| Arc::new(AuditFile::new(path)));
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
     let audit = keep_audit(hub.audit_file.clone(), &accounts, &serving.stop);
-    let (sending, sent) = match config.cluster.nats {
-        Some(_) => {
-            let (sending, keeping) = sent::sending(&live, &accounts, &serving.stop);
-            (Some(sending), Some(keeping))
-        }
-        None => (None, None),
-    };
+    let with_nats = config.cluster.nats.is_some();
+    let (sending, sent) = with_nats.then(|| sent::sending(&live, &accounts, &serving.stop)).unzip();
     let served = Served {
         live: live.clone(),
         archive: Some(archive),

@@ -13,6 +13,7 @@ pub mod board;
 pub mod canvas;
 pub mod chart;
 pub mod cores;
+pub mod fit;
 pub mod follow;
 pub mod ground;
 pub mod keys;

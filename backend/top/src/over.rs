@@ -1,6 +1,6 @@
 //! Overlays on the picture: the list of keys, search results, machines.
 
-use crate::board::shortened;
+use crate::fit::shortened;
 use crate::keys::{OWN, found};
 use crate::model::{Model, Over};
 use crate::palette::{Ink, Palette};

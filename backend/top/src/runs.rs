@@ -1,6 +1,6 @@
 //! The training jobs of the machine, one line each: those that run, and those that ended a moment ago.
 
-use crate::board::shortened;
+use crate::fit::shortened;
 use crate::model::Model;
 use crate::palette::{Ink, Palette};
 use ratatui_core::buffer::Buffer;

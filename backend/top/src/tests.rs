@@ -1,6 +1,7 @@
 //! The picture as text, in several sizes, with and without colors and signs.
 
 use crate::board;
+use crate::fit;
 use crate::follow::whole;
 use crate::keys::{self, Effect};
 use crate::model::{Model, Over};
@@ -553,13 +554,13 @@ fn the_key_of_findings_answers() {
 
 #[test]
 fn a_figure_is_never_cut() {
-    let of = |room: usize| board::figure(&["5.27".into(), "of 5.6 kW".into()], room).concat();
+    let of = |room: usize| fit::figure(&["5.27".into(), "of 5.6 kW".into()], room).concat();
     assert_eq!([of(14), of(13), of(7), of(6), of(3)], ["5.27 of 5.6 kW", "5.27 kW", "5.27 kW", "5.27", "…"]);
 }
 
 #[test]
 fn a_note_without_room_ends_with_a_word() {
-    assert_eq!(board::shortened("fullest: GPU 0, 95 %", 18), "fullest: GPU 0…");
-    assert_eq!(board::shortened("min: GPU 3, 95 %", 18), "min: GPU 3, 95 %");
-    assert_eq!(board::shortened("8 ranks  12.3 GPU h", 13), "8 ranks…");
+    assert_eq!(fit::shortened("fullest: GPU 0, 95 %", 18), "fullest: GPU 0…");
+    assert_eq!(fit::shortened("min: GPU 3, 95 %", 18), "min: GPU 3, 95 %");
+    assert_eq!(fit::shortened("8 ranks  12.3 GPU h", 13), "8 ranks…");
 }

@@ -10,7 +10,7 @@ mod answer;
 
 use shared::nccl::NcclReport;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Port of NCCL, without `NCCL_RAS_ADDR`.
@@ -28,6 +28,9 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// Maximum length of a line before the answer, bytes.
 const MAX_LINE_BYTES: usize = 1 << 10;
 
+/// The addresses of loopback: NCCL listens only on the first one of `localhost`, which is `::1` on many machines.
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
 /// A connection with a deadline for all of it.
 struct Deadline {
     stream: TcpStream,
@@ -35,15 +38,13 @@ struct Deadline {
 }
 
 impl Deadline {
-    /// Connects to either address of loopback: NCCL listens only on the first address of `localhost`, which is `::1` on
-    /// many machines.
-    fn connect(port: u16, until: Instant) -> io::Result<Deadline> {
-        let to = |address: SocketAddr| {
+    /// Connects to the first of two addresses that accepts.
+    fn connect([first, second]: [IpAddr; 2], port: u16, until: Instant) -> io::Result<Deadline> {
+        let to = |address: IpAddr| {
             let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            TcpStream::connect_timeout(&address, left)
+            TcpStream::connect_timeout(&(address, port).into(), left)
         };
-        let stream = to(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-            .or_else(|_| to(SocketAddr::from((Ipv6Addr::LOCALHOST, port))))?;
+        let stream = to(first).or_else(|_| to(second))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
         Ok(Deadline { stream, until })
     }
@@ -106,7 +107,7 @@ enum Form {
 }
 
 fn asked(port: u16, form: Form, until: Instant) -> io::Result<Vec<u8>> {
-    let mut connection = Deadline::connect(port, until)?;
+    let mut connection = Deadline::connect(LOOPBACK, port, until)?;
     if !connection.command("CLIENT PROTOCOL 2")?.starts_with("SERVER PROTOCOL ") {
         return Err(io::Error::other("this is no NCCL"));
     }

@@ -567,7 +567,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let own = folder.path().join(PROGRAM);
         let witness = folder.path().join(WITNESS);
-        [&own, &witness].map(|link| std::os::unix::fs::symlink("/bin/sh", link).expect("a link"));
+        for link in [&own, &witness] {
+            std::os::unix::fs::symlink("/bin/sh", link).expect("a link");
+        }
         // The launcher itself, alone and with its witness, a script around a program that is called otherwise, and both.
         let (own, witness) = (own.display(), witness.display());
         let job = "cat <&3 & wait";
