@@ -28,7 +28,7 @@ row! {
         pub updated: i64,
         /// When it was deleted.
         pub deleted: Option<i64>,
-        /// What it has used, if it was deleted; JSON.
+        /// Its use, if it was deleted; JSON.
         pub used: Option<String>,
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn change(
     Ok(json(StatusCode::OK, &listed_run(&placed.run, app.live.clock.wall())))
 }
 
-/// Deletes a run that has ended, with its stored summary and its output on this machine. What it used counts on.
+/// Deletes a run that has ended, with its stored summary and its output on this machine. Its use counts on.
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Writer(by): Writer,

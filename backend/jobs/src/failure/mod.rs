@@ -82,9 +82,9 @@ pub fn class_of(how: &How) -> Option<FailureClass> {
     Some(how.failure.filter(|_| may_be_read).unwrap_or(class))
 }
 
-/// What the lines name, and the index of the line that names it. The heaviest line counts. The first of equal lines
-/// counts, because later ones are mostly its consequences. The last of several exceptions counts, because the program
-/// ended with it.
+/// The class that the lines name, and the index of the line that names it. The heaviest line counts. The first of equal
+/// lines counts, because later ones are mostly its consequences. The last of several exceptions counts, because the
+/// program ended with it.
 fn of_lines(lines: &[&str]) -> Option<(Hit, usize)> {
     let mut best: Option<(Hit, usize)> = None;
     let (mut ordinary, mut is_chained) = (0, false);

@@ -22,7 +22,7 @@ pub struct PlacedRun {
     pub machines: BTreeMap<String, Option<i64>>,
 }
 
-/// What a deleted run has used, without its name. It counts for its team, project and user on.
+/// The use of a deleted run, without its name. It counts for its team, project and user on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeletedUse {
@@ -51,7 +51,7 @@ pub struct RunEdit {
     pub edited: RunEdited,
     /// When it was deleted, milliseconds since the Unix epoch.
     pub deleted: Option<i64>,
-    /// What it has used, if it was deleted.
+    /// Its use, if it was deleted.
     pub used: Option<Arc<DeletedUse>>,
 }
 
@@ -136,7 +136,7 @@ impl KnownEdits {
         deleted.filter_map(span).collect()
     }
 
-    /// What deleted runs have used, for a reader of all their machines, by machine key.
+    /// The uses of deleted runs, for a reader of all their machines, by machine key.
     pub fn uses_of_deleted(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<DeletedUse>> {
         let is_seen = |edit: &&Arc<RunEdit>| edit.deleted.is_some() && edit.machines.keys().all(|key| sees(key));
         self.0.values().flatten().filter(is_seen).filter_map(|edit| edit.used.clone()).collect()

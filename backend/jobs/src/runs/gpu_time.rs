@@ -57,7 +57,7 @@ impl RunRegistry {
         gpu_time(days, &deleted, asked, self.prices.as_ref())
     }
 
-    /// What a run that has ended used, for the usage of its team after its deletion. It may read the disk.
+    /// The use of a run that has ended, for the usage of its team after its deletion. It may read the disk.
     pub fn use_of(&self, live: &Live, run: &Run) -> DeletedUse {
         let sources = live.store().sources();
         let kept = self.kept.days(run, |_| true);
