@@ -152,9 +152,13 @@ pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
     let mut found = BTreeMap::from([("rule".to_string(), alert.name.clone())]);
     let is_series = alert.labels.contains_key("tag");
     for name in ["source", "gpu", "tag", "finding", "user", "xid", "hub", "run", "title"] {
-        let value = alert.labels.get(name).filter(|value| !value.is_empty() && !(is_series && name == "run"));
         // A user is a part of some findings; of other alerts it is that of a run.
-        if let Some(value) = value.filter(|_| name != "user" || alert.labels.contains_key("finding")) {
+        let is_part = match name {
+            "run" => !is_series,
+            "user" => alert.labels.contains_key("finding"),
+            _ => true,
+        };
+        if let Some(value) = alert.labels.get(name).filter(|value| is_part && !value.is_empty()) {
             found.insert(name.to_string(), pattern_of(value));
         }
     }

@@ -39,9 +39,12 @@ pub struct RunDay {
 /// Cache key: ID of the run, day, processes and end of that part, and the machines that the reader may see.
 type Key = (String, i64, usize, Option<i64>, Vec<SourceId>);
 
-/// Cached days of runs with the times at which each is valid: after its reading, unless the clock was set back since.
+/// A day of a run with the times at which it is valid: after its reading, unless the clock was set back since.
+type Kept = (Range<i64>, Arc<Sums>);
+
+/// Cached days of runs.
 #[derive(Debug, Default)]
-pub struct RunDays(Mutex<BTreeMap<Key, (Range<i64>, Arc<Sums>)>>);
+pub struct RunDays(Mutex<BTreeMap<Key, Kept>>);
 
 /// The part of a run between two times, milliseconds since the Unix epoch, as if it had begun and ended then. None if
 /// it was not there. `now` is the end of processes that run.

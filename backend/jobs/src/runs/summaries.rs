@@ -31,9 +31,12 @@ pub struct ListSummary {
 /// Cache key: ID of the run, its number of processes, its end, and the machines that the reader may see.
 type Key = (String, usize, Option<i64>, Vec<SourceId>);
 
-/// Cached runs with the times at which each is valid: after its reading, unless the clock was set back since.
+/// A run with the times at which it is valid: after its reading, unless the clock was set back since.
+type Kept = (Range<i64>, Arc<ListSummary>);
+
+/// Cached runs.
 #[derive(Debug, Default)]
-pub struct ListSummaries(Mutex<BTreeMap<Key, (Range<i64>, Arc<ListSummary>)>>);
+pub struct ListSummaries(Mutex<BTreeMap<Key, Kept>>);
 
 impl ListSummaries {
     /// The summary of a run at `now`, milliseconds since the Unix epoch. It may read the disk.

@@ -151,7 +151,7 @@ fn a_kernel_that_no_server_started_has_series_of_its_own() {
     let tags: Vec<String> = out.present().into_iter().map(|(tag, _)| tag).collect();
     let ids = ["4711", "v2-29684vbBrK2x9QmZt", "v2-29684kSC9njpUbH1b"];
     for tag in ids.map(|id| format!("kernel.{id}.memory")) {
-        assert!(tags.iter().any(|found| *found == tag), "{tag}: {tags:?}");
+        assert!(tags.contains(&tag), "{tag}: {tags:?}");
     }
 }
 
