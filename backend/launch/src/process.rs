@@ -230,7 +230,12 @@ impl Child {
     fn has_got(&self, signal: i32) -> bool {
         #[cfg(target_os = "linux")]
         {
-            self.witness.as_ref().is_some_and(|witness| witness.has_seen(signal, self.pid))
+            let has_seen = self.witness.as_ref().is_some_and(|witness| witness.has_seen(signal, self.pid));
+            if has_seen {
+                // `timeout` signals us and then the group, which is one signal.
+                let _ = next(&set([signal].into_iter()), Some(Duration::ZERO));
+            }
+            has_seen
         }
         // This system shows no signals of other processes.
         #[cfg(not(target_os = "linux"))]
