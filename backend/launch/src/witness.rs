@@ -36,6 +36,7 @@ const ALL: u8 = 0;
 /// A running witness. It ends with its launcher.
 #[derive(Debug)]
 pub(super) struct Witness {
+    pid: libc::pid_t,
     /// Its `/proc/PID/status`: once it has ended this cannot be read, also if another process has its number.
     status: File,
     /// Signals that it is to forget. The witness ends when this is closed.
@@ -55,7 +56,7 @@ impl Witness {
             0 => stand(&forgets, is_apart),
             pid => {
                 let status = File::open(format!("/proc/{pid}/status")).ok()?;
-                Some(Witness { status, forgotten: forgotten.into(), is_apart })
+                Some(Witness { pid, status, forgotten: forgotten.into(), is_apart })
             }
         }
     }
@@ -102,6 +103,19 @@ impl Witness {
         let is_in_group = self.is_apart || unsafe { libc::getpgid(job) == libc::getpgrp() };
         let group = |process: &str| fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
         is_in_group && group("self").is_some_and(|own| group(&job.to_string()) == Some(own))
+    }
+}
+
+impl Drop for Witness {
+    /// Ends and reaps it: the first process of a container, which would inherit it, may reap none.
+    fn drop(&mut self) {
+        // SAFETY: the calls take numbers and no place for a status. A child that was not reaped keeps its number.
+        unsafe {
+            if libc::waitpid(self.pid, ptr::null_mut(), libc::WNOHANG) == 0 {
+                libc::kill(self.pid, libc::SIGKILL);
+                libc::waitpid(self.pid, ptr::null_mut(), 0);
+            }
+        }
     }
 }
 
@@ -189,6 +203,18 @@ fn close_all_but(kept: RawFd) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_witness_is_reaped_at_the_end() {
+        // It is a process of one thread, whatever this one has, and what it calls needs no lock of another thread.
+        let witness = Witness::start(true).expect("a process");
+        let pid = witness.pid;
+        // SAFETY: the call takes numbers and no place for a status.
+        let look = || unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
+        assert_eq!(look(), 0, "it runs");
+        drop(witness);
+        assert_eq!(look(), -1, "it is no child any more");
+    }
 
     #[test]
     fn a_signal_that_waits_is_read_from_the_mask_of_the_process() {
