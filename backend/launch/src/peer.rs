@@ -188,14 +188,14 @@ impl Server {
     /// # Errors
     /// No server listens there, or the system grants no socket.
     pub fn at(path: &Path) -> io::Result<Server> {
-        Server::connect(path, is_in_our_network(path))
+        Server::connect(path, is_in_our_network)
     }
 
-    fn connect(path: &Path, is_near: bool) -> io::Result<Server> {
+    fn connect(path: &Path, is_near: impl Fn(&Path) -> bool) -> io::Result<Server> {
         let socket = UnixDatagram::unbound()?;
         // The socket has no name until it is connected, so nobody else can have sent to it before.
         socket.connect(path)?;
-        let answers = if is_near { None } else { bind_beside(&socket, path) };
+        let answers = if is_near(path) { None } else { bind_beside(&socket, path) };
         if answers.is_none() {
             name(&socket)?;
         }
@@ -256,6 +256,8 @@ fn bind_beside(socket: &UnixDatagram, path: &Path) -> Option<AnswerFile> {
     if folder.metadata().ok()?.uid() != unsafe { libc::geteuid() } {
         return None;
     }
+    // A launcher that was killed, or that still waited for a request at its end, leaves its file.
+    sweep(folder);
     let mut random = [0; 8];
     ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random).ok()?;
     let own = folder.join(format!("{ANSWER_PREFIX}{:016x}", u64::from_ne_bytes(random)));
@@ -325,7 +327,7 @@ mod tests {
         assert!(is_in_our_network(&path));
         drop(Server::at(&path).expect("it listens"));
         assert_eq!(files(), 1, "no file is needed here");
-        let asking = Server::connect(&path, false).expect("it listens");
+        let asking = Server::connect(&path, |_| false).expect("it listens");
         asking.send(b"question").expect("sent");
         let mut bytes = [0; 64];
         let (_, from) = server.recv_from(&mut bytes).expect("the question");
@@ -342,6 +344,9 @@ mod tests {
         drop(UnixDatagram::bind(&left).expect("a socket"));
         sweep(folder.path());
         assert!(!left.exists() && at.exists());
+        drop(UnixDatagram::bind(&left).expect("a socket"));
+        drop(Server::connect(&path, |_| false).expect("it listens"));
+        assert!(!left.exists() && at.exists(), "the next launcher does it, too");
         drop(asking);
         assert_eq!(files(), 1);
     }
