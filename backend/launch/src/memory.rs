@@ -202,6 +202,10 @@ impl Watched {
 
     /// Checks whether the cgroup has processes that are neither below nor above the job's root process.
     fn look_at_members(&mut self) {
+        // Others that were there once stay a possible target. A job of many processes costs many reads.
+        if self.is_shared {
+            return;
+        }
         let (Some(root), Some(members)) = (self.above.first(), self.members.as_ref().and_then(text)) else { return };
         // A launcher that is the first process of its container has all others below it.
         if *root == 1 {
@@ -212,7 +216,7 @@ impl Watched {
         let members = members.lines().filter_map(|line| line.parse().ok()).take(MAX_PROCESSES);
         // A process that has ended meanwhile belongs to nobody.
         // The launcher's witness of signals is beside the process that leads the job's terminal.
-        self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some() && !is_witness(pid));
+        self.is_shared = members.filter(is_other).any(|pid| started(pid).is_some() && !is_witness(pid));
     }
 
     /// Whether a daemon has killed all processes of the job's cgroup.
