@@ -113,7 +113,8 @@ fn measures(
             values: line(&[one.buckets.iter().collect()], Together::Mean, from, step, points),
         };
         // Each further name has a line at least.
-        let lines: Vec<Line> = match series.len() + further <= room {
+        let has_room = series.len() == 1 || series.len() + further <= room;
+        let lines: Vec<Line> = match has_room {
             true => series.iter().map(own).collect(),
             false => vec![joined(&series, odd, (from, step, points))],
         };
