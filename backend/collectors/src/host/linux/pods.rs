@@ -1,11 +1,11 @@
 //! GPUs that the kubelet has given to pods: `List` of `v1.PodResourcesLister` on its socket.
 //!
 //! The kubelet knows which pod holds which device before any process of the pod opens it. Device numbers are those of
-//! the plugins: a UUID for NVIDIA's, the name of the device file for that of GKE, a PCI address for AMD's. Claims name the
-//! device file.
+//! the plugins: a UUID for NVIDIA's, the name of the device file for that of GKE, a PCI address for AMD's, the name of the
+//! card for Intel's. Claims name the device file of NVIDIA's GPUs, the card of AMD's and the PCI address of Intel's.
 
 use crate::read::grpc::{Rpc, RpcFailure};
-use crate::read::sysfs;
+use crate::read::{drm, sysfs};
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
 use inventory::GpuNumbers;
 use shared::catalog::gpu_pods;
@@ -121,8 +121,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         reason: format!("the system provides no socket: {error}"),
         remedy: "raise the limit of open files: ulimit -n".into(),
     })?;
-    let (proc, numbers) = (roots.proc.clone(), options.gpu_numbers.clone());
-    let pods = Pods { runtime, socket, proc, numbers, listed: None, outcome: Ok(()) };
+    let (roots, numbers) = (roots.clone(), options.gpu_numbers.clone());
+    let pods = Pods { runtime, socket, roots, numbers, listed: None, outcome: Ok(()) };
     Ok(Part::only(tried, pods))
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
 struct Pods {
     runtime: Runtime,
     socket: PathBuf,
-    proc: PathBuf,
+    roots: Roots,
     numbers: Arc<GpuNumbers>,
     /// Time of the last list, and its outcome, which is repeated between lists.
     listed: Option<Duration>,
@@ -160,12 +160,15 @@ impl Pods {
         let ids = |pod: &messages::PodResources| -> Vec<String> {
             let given = pod.containers.iter().flat_map(|own| &own.devices).flat_map(|devices| &devices.ids);
             let claimed = pod.containers.iter().flat_map(|own| &own.claims).flat_map(|claim| &claim.devices);
-            given.cloned().chain(claimed.filter_map(file_of_claimed)).collect()
+            given.cloned().chain(claimed.filter_map(id_of_claimed)).collect()
         };
-        let has_files = list.pods.iter().flat_map(ids).any(|id| id.starts_with(DEVICE_FILE));
-        let files = if has_files { uuids_by_file(&self.proc) } else { BTreeMap::new() };
+        let has = |name: &str| list.pods.iter().flat_map(ids).any(|id| id.starts_with(name));
+        let mut names = if has(DEVICE_FILE) { uuids_by_file(&self.roots.proc) } else { BTreeMap::new() };
+        if has(CARD) {
+            names.extend(addresses_by_card(&self.roots.sys));
+        }
         for pod in &list.pods {
-            let gpus: BTreeSet<u32> = ids(pod).iter().filter_map(|id| self.gpu(id, &files)).collect();
+            let gpus: BTreeSet<u32> = ids(pod).iter().filter_map(|id| self.gpu(id, &names)).collect();
             if gpus.is_empty() {
                 continue;
             }
@@ -193,26 +196,74 @@ impl Pods {
         }
     }
 
-    /// The number of the GPU with this device number. Where pods take turns, NVIDIA's plugin adds `::N`, that of GKE
-    /// `/vgpuN`. Other devices, and parts of a GPU (MIG, which GKE calls `nvidia0/gi1`), have none.
-    fn gpu(&self, id: &str, files: &BTreeMap<String, String>) -> Option<u32> {
+    /// The number of the GPU with this device number. `names` has the UUIDs and addresses of device files and cards. Where
+    /// pods take turns, NVIDIA's plugin adds `::N`, that of GKE `/vgpuN`; Intel's always adds `-N`. Other devices, and parts
+    /// of a GPU (MIG, which GKE calls `nvidia0/gi1`), have none.
+    fn gpu(&self, id: &str, names: &BTreeMap<String, String>) -> Option<u32> {
         let id = id.split_once("::").or_else(|| id.split_once("/vgpu")).map_or(id, |(id, _)| id);
-        let id = files.get(id).map_or(id, String::as_str);
+        let id = card_of_shared(id).unwrap_or(id);
+        let id = names.get(id).map_or(id, String::as_str);
         self.numbers.number_of(id).or_else(|| self.numbers.number_of(&id.to_lowercase()))
     }
 }
 
 /// Name of the device files of NVIDIA's GPUs, before their number.
 const DEVICE_FILE: &str = "nvidia";
-/// Name of NVIDIA's driver for claims.
-const CLAIM_DRIVER: &str = "gpu.nvidia.com";
+/// Name of the folders of cards in /sys, before their number.
+const CARD: &str = "card";
+/// Drivers of the cards that plugins and claims give to pods.
+const CARD_DRIVERS: &[&str] = &["amdgpu", "i915", "xe"];
+/// Names of the drivers for claims: NVIDIA's, AMD's and Intel's.
+const NVIDIA_CLAIMS: &str = "gpu.nvidia.com";
+const AMD_CLAIMS: &str = "gpu.amd.com";
+const INTEL_CLAIMS: &str = "gpu.intel.com";
+/// Length of a PCI address, bytes.
+const PCI_ADDRESS_BYTES: usize = 12;
 /// Maximum number of GPUs whose device files are looked up.
 const MAX_GPUS: usize = 256;
 
-/// The device file of a claimed GPU: NVIDIA's driver calls `nvidia0` `gpu-0`. Parts of a GPU (`gpu-0-mig-...`) have none.
-fn file_of_claimed(claimed: &messages::ClaimResource) -> Option<String> {
-    let number = claimed.device.strip_prefix("gpu-").filter(|_| claimed.driver == CLAIM_DRIVER)?;
-    number.bytes().all(|b| b.is_ascii_digit()).then(|| format!("{DEVICE_FILE}{number}"))
+/// The device number of a claimed GPU. NVIDIA's driver calls `nvidia0` `gpu-0`, and its parts `gpu-0-mig-...`: these have
+/// none. AMD's calls it by its card and its render node, `gpu-1-129`. Intel's calls it by its PCI address and its model,
+/// `0000-03-00-0-0x56c0`.
+fn id_of_claimed(claimed: &messages::ClaimResource) -> Option<String> {
+    let device = claimed.device.as_str();
+    match claimed.driver.as_str() {
+        NVIDIA_CLAIMS => {
+            device.strip_prefix("gpu-").filter(|number| is_number(number)).map(|n| format!("{DEVICE_FILE}{n}"))
+        }
+        AMD_CLAIMS => {
+            let (card, node) = device.strip_prefix("gpu-")?.split_once('-')?;
+            (is_number(card) && is_number(node)).then(|| format!("{CARD}{card}"))
+        }
+        INTEL_CLAIMS => {
+            let address = device.get(..PCI_ADDRESS_BYTES).filter(|_| device[PCI_ADDRESS_BYTES..].starts_with('-'))?;
+            let parts: Vec<&str> = address.split('-').collect();
+            let [domain, bus, slot, function] = parts[..] else { return None };
+            Some(format!("{domain}:{bus}:{slot}.{function}"))
+        }
+        _ => None,
+    }
+}
+
+/// The card of a device number of Intel's plugin: `card1-0`, and `card1-1` for the next pod that shares it.
+fn card_of_shared(id: &str) -> Option<&str> {
+    let (card, share) = id.split_once('-')?;
+    (card.strip_prefix(CARD).is_some_and(is_number) && is_number(share)).then_some(card)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// PCI addresses of GPUs by their cards. AMD's partitions are cards, too, and the first of them has the address of the
+/// whole GPU: a GPU that is divided has none.
+fn addresses_by_card(sys: &Path) -> BTreeMap<String, String> {
+    let is_whole = |card: &drm::Card| {
+        let mode = sysfs::text(&card.dir.join("device/current_compute_partition"));
+        mode.is_none_or(|mode| mode == "SPX")
+    };
+    let whole = drm::cards(sys, CARD_DRIVERS).into_iter().take(MAX_GPUS).filter(is_whole);
+    whole.map(|card| (format!("{CARD}{}", card.number), card.pci)).collect()
 }
 
 /// UUIDs of NVIDIA's GPUs by their device files, as the driver tells: `Device Minor: 0` is `nvidia0`. The order of the

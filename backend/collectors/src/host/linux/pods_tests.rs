@@ -161,6 +161,53 @@ fn gpus_of_claims_are_known_by_their_device_files() {
     assert_eq!((held, outcome), (vec!["gpu.0.pod.serving/llm.heldByPod 1".to_string()], Ok(())));
 }
 
+/// CONSTRUCTED from the sources of Intel's plugin and of the drivers of Intel and AMD for claims: no machine with them was
+/// at hand.
+#[test]
+fn gpus_of_intel_and_claims_of_amd_are_known_by_their_cards() {
+    let claim = |driver: &str, device: &str| ClaimResource { driver: driver.into(), device: device.into() };
+    let claiming = |name: &str, claims: &[ClaimResource]| {
+        let claimed = DynamicResource { devices: claims.to_vec() };
+        let container = ContainerResources { devices: Vec::new(), claims: vec![claimed] };
+        PodResources { name: name.into(), namespace: "ml".into(), containers: vec![container] }
+    };
+    let (intel, amd) = ("gpu.intel.com", "gpu.amd.com");
+    let kubelet = Kubelet::start(Play::Lists(PodListResponse {
+        pods: vec![
+            pod("ml", "plugin", &[&["card1-0"]]),
+            pod("ml", "shares", &[&["card1-1"]]),
+            pod("ml", "none", &[&["card7-0", "card1-DP-1", "card1-", "all", "card-0"]]),
+            claiming("amd", &[claim(amd, "gpu-0-128")]),
+            claiming("divided", &[claim(amd, "gpu-3-131"), claim(amd, "gpu-4-132"), claim(amd, "gpu-vfio-0")]),
+            claiming("intel", &[claim(intel, "0000-4d-00-0-0x0bda")]),
+            claiming("other", &[claim(intel, "0000-4d-00-0"), claim(intel, "0000-4d-00-0x"), claim(amd, "gpu-0")]),
+        ],
+    }));
+    let cards = kubelet.folder.path().join("sys/class/drm");
+    let card = |number: u32, driver: &str, address: &str, mode: Option<&str>| {
+        let device = cards.join(format!("card{number}/device"));
+        std::fs::create_dir_all(&device).expect("a folder");
+        std::fs::write(device.join("uevent"), format!("DRIVER={driver}\nPCI_SLOT_NAME={address}\n")).expect("a file");
+        if let Some(mode) = mode {
+            std::fs::write(device.join("current_compute_partition"), format!("{mode}\n")).expect("a file");
+        }
+    };
+    card(0, "amdgpu", "0000:C1:00.0", Some("SPX"));
+    card(1, "xe", "0000:4d:00.0", None);
+    card(3, "amdgpu", "0000:c6:00.0", Some("CPX"));
+    let options = kubelet.options();
+    options.gpu_numbers.claim("0000:4d:00.0", 3);
+    options.gpu_numbers.claim("0000:c6:00.0", 4);
+    let mut part = open(&options, &Roots::below(kubelet.folder.path())).expect("a socket").remove(0);
+    let expected = [
+        "gpu.2.pod.ml/amd.heldByPod 1",
+        "gpu.3.pod.ml/intel.heldByPod 1",
+        "gpu.3.pod.ml/plugin.heldByPod 1",
+        "gpu.3.pod.ml/shares.heldByPod 1",
+    ];
+    assert_eq!(tick(&mut part, &mut Out::default(), 0), (expected.map(String::from).to_vec(), Ok(())));
+}
+
 /// The collector on a machine whose second GPU has the first device file.
 fn part_with_files(kubelet: &Kubelet) -> Part {
     let gpus = kubelet.folder.path().join("proc/driver/nvidia/gpus");
