@@ -281,7 +281,8 @@ fn a_scheduler_says_why_a_job_ended() {
     )
     .expect("written");
     let kept = bench.folder.path().join("sacct");
-    std::fs::write(&kept, "#!/bin/sh\n[ \"$7\" = GONE ] && echo 'GONE|CANCELLED by 1000|Unknown'\n").expect("written");
+    let row = "GONE|CANCELLED by 1000|2020-01-01T00:00:00|Unknown";
+    std::fs::write(&kept, format!("#!/bin/sh\n[ \"$8\" = GONE ] && echo '{row}'\n")).expect("written");
     std::fs::set_permissions(&kept, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     let config = bench.folder.path().join("watchglass.toml");
     std::fs::write(&config, format!("[runs]\nscontrol = {tool:?}\n")).expect("written");
