@@ -786,10 +786,15 @@ impl Run {
     /// The resources that a scheduler reserved for it on all its machines; None if no reservation is known. `now` is the
     /// end of a run that goes on, milliseconds since the Unix epoch.
     pub fn reserved(&self, now: i64) -> Option<RunReserved> {
+        // A job that was requeued, or another job that continues the run, has a part of its own. What had ended by its
+        // start has given its part back.
+        let since = |one: &RunProcess| one.reserved.as_ref().and_then(|part| part.since);
+        let newest = self.processes.iter().filter_map(since).max();
+        let holds = |one: &&RunProcess| since(one) == newest || one.ended.is_none_or(|ended| Some(ended) >= newest);
+        let parts = self.processes.iter().filter(holds);
         // Processes of one machine report the same job, or steps of it: the largest value counts.
         let mut machines: BTreeMap<&str, Reserved> = BTreeMap::new();
-        for (source, of) in self.processes.iter().filter_map(|one| Some((one.source.as_str(), one.reserved.as_ref()?)))
-        {
+        for (source, of) in parts.filter_map(|one| Some((one.source.as_str(), one.reserved.as_ref()?))) {
             let known = machines.entry(source).or_default();
             known.by.clone_from(&of.by);
             known.gpus.extend(of.gpus.iter().filter(|gpu| !known.gpus.contains(gpu)).copied().collect::<Vec<u32>>());
@@ -880,6 +885,40 @@ mod tests {
         for id in ["", "a b", "../x", "é", &"x".repeat(MAX_ID_BYTES + 1)] {
             assert!(check_id(id).is_err(), "{id}");
         }
+    }
+
+    #[test]
+    fn the_part_of_a_job_that_ended_before_the_next_one_began_is_not_added_to_its_part() {
+        let process = |source: &str, (began, ended): (i64, Option<i64>), gpus: &[u32]| {
+            let (by, times) = ("slurm".into(), [began - 1_000, began + 99_000]);
+            let reserved = Reserved {
+                by,
+                gpus: gpus.to_vec(),
+                millicores: Some(8_000),
+                memory_bytes: None,
+                since: Some(times[0]),
+                until: Some(times[1]),
+            };
+            let source = source.to_string();
+            RunProcess { source, began, ended, reserved: Some(reserved), ..RunProcess::default() }
+        };
+        let sums = |processes: &[RunProcess]| {
+            let run = Run { processes: processes.to_vec(), ..Run::default() };
+            let all = run.reserved(300_000).expect("a part");
+            let seconds = [all.limit_seconds, all.used_seconds].map(|seconds| seconds.map(|number| number.0));
+            (all.gpus, all.cores.map(|cores| cores.0), seconds)
+        };
+        // A job that was preempted, and continues on other GPUs and another machine.
+        let first = process("a", (10_000, Some(50_000)), &[0, 1]);
+        let next = [process("a", (200_000, None), &[2, 3]), process("b", (200_000, None), &[0, 1])];
+        let all = sums(&[first.clone(), next[0].clone(), next[1].clone()]);
+        assert_eq!(all, (Some(4), Some(16.0), [Some(100.0), Some(101.0)]));
+        assert_eq!(all, sums(&next));
+        // A job beside it goes on, and one that failed at once has its part.
+        let beside = RunProcess { ended: None, ..first.clone() };
+        assert_eq!(sums(&[beside, next[1].clone()]).0, Some(4));
+        let failed = RunProcess { ended: Some(8_000), ..first };
+        assert_eq!(sums(&[failed]).0, Some(2));
     }
 
     #[test]

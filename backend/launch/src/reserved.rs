@@ -23,6 +23,9 @@ const MAX_MIB: u64 = 1 << 30;
 /// Latest time that is accepted, Unix seconds: the end of the year 9999.
 const MAX_TIME_S: i64 = 253_402_300_799;
 
+/// Length that Slurm gives a job without a time limit, milliseconds: 365 days.
+const UNLIMITED_MS: i64 = 365 * 24 * 3_600 * 1_000;
+
 /// The part of this machine that Slurm reserved for our step, else for our job, by its environment. None outside of a
 /// job, and if no variable can be read.
 pub fn by_slurm(variable: impl Fn(&str) -> Option<String>) -> Option<Reserved> {
@@ -41,14 +44,16 @@ pub fn by_slurm(variable: impl Fn(&str) -> Option<String>) -> Option<Reserved> {
     // Memory of 0 means all memory of the machine.
     let mib = number("SLURM_MEM_PER_NODE", MAX_MIB)
         .or_else(|| Some(number("SLURM_MEM_PER_CPU", MAX_MIB)? * cpus?))
-        .or_else(|| Some(number("SLURM_MEM_PER_GPU", MAX_MIB)? * gpus.len() as u64).filter(|mib| *mib > 0));
+        .or_else(|| Some(number("SLURM_MEM_PER_GPU", MAX_MIB)? * gpus.len() as u64))
+        .filter(|mib| (1..=MAX_MIB).contains(mib));
+    let (since, until) = (time("SLURM_JOB_START_TIME"), time("SLURM_JOB_END_TIME"));
     checked(Reserved {
         by: "slurm".into(),
         gpus,
         millicores: cpus.map(|cpus| cpus * 1_000),
         memory_bytes: mib.map(|mib| mib << 20),
-        since: time("SLURM_JOB_START_TIME"),
-        until: time("SLURM_JOB_END_TIME"),
+        since,
+        until: until.filter(|until| since.is_none_or(|since| until - since != UNLIMITED_MS)),
     })
 }
 
@@ -136,6 +141,20 @@ mod tests {
         assert_eq!(memory(&[("SLURM_CPUS_ON_NODE", "4"), ("SLURM_MEM_PER_CPU", "2048")]), Some(8 << 30));
         assert_eq!(memory(&[("SLURM_JOB_GPUS", "0,1"), ("SLURM_MEM_PER_GPU", "1024")]), Some(2 << 30));
         assert_eq!(memory(&[("SLURM_CPUS_ON_NODE", "4"), ("SLURM_MEM_PER_NODE", "0")]), None, "all memory");
+        let more = [("SLURM_CPUS_ON_NODE", "65536"), ("SLURM_MEM_PER_CPU", "1073741824")];
+        assert_eq!(memory(&more), None, "more than any machine has");
+    }
+
+    #[test]
+    fn a_job_without_a_time_limit_asked_for_no_time() {
+        let until = |start: &str, end: &str| {
+            let times = [("SLURM_JOB_START_TIME", start), ("SLURM_JOB_END_TIME", end)];
+            reserved(&times).expect("a job").until
+        };
+        assert_eq!(until("1790000000", "1821536000"), None, "Slurm's year");
+        assert_eq!(until("1790000000", "1821535940"), Some(1_821_535_940_000), "a limit of a minute less");
+        let end = reserved(&[("SLURM_JOB_END_TIME", "1821536000")]).expect("a job");
+        assert_eq!(end.until, Some(1_821_536_000_000));
     }
 
     #[test]

@@ -95,7 +95,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("SLURM_NODEID", Number),
     ("SLURM_NTASKS", Number),
     ("SLURM_PROCID", Number),
-    ("SLURM_RESTART_COUNT", Number),
+    (SLURM_RESTARTS, Number),
     ("SLURM_STEP_GPUS", Devices),
     ("SLURM_STEP_ID", Number),
     ("TORCHELASTIC_RESTART_COUNT", Number),
@@ -166,7 +166,7 @@ const LAUNCHERS: &[Launcher] = &[
         world: "SLURM_NTASKS",
         local: "SLURM_LOCALID",
         node: &["SLURM_NODEID"],
-        attempt: "SLURM_RESTART_COUNT",
+        attempt: SLURM_RESTARTS,
     },
     Launcher {
         world: "OMPI_COMM_WORLD_SIZE",
@@ -201,7 +201,12 @@ const KEYS: &[(&str, &[&str])] = &[
     ("wandb", &["WANDB_ENTITY", "WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_RUN_ID"]),
-    // Each step of a job is a run; processes that a batch script starts outside of a step belong to the job.
+    // Each step of a job is a run; processes that a batch script starts outside of a step belong to the job. A job that
+    // was requeued is another run, and its steps count from 0 again.
+    ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID", SLURM_RESTARTS]),
+    ("slurm", &["SLURM_JOB_ID", "SLURM_STEP_ID", SLURM_RESTARTS]),
+    ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID", SLURM_RESTARTS]),
+    ("slurm", &["SLURM_JOB_ID", SLURM_RESTARTS]),
     ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"]),
     ("slurm", &["SLURM_JOB_ID", "SLURM_STEP_ID"]),
     ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID"]),
@@ -218,6 +223,9 @@ const KEYS: &[(&str, &[&str])] = &[
 
 /// Origins that identify a run by its rendezvous address: the next job may use the same address.
 const ADDRESSES: &[&str] = &["ddp", "jax"];
+
+/// How often Slurm has started the job again; the first time it is not set.
+const SLURM_RESTARTS: &str = "SLURM_RESTART_COUNT";
 
 /// Variable with the address on which NCCL answers.
 const NCCL_ADDRESS: &str = "NCCL_RAS_ADDR";
@@ -378,8 +386,14 @@ fn tags(text: &str) -> Vec<String> {
 }
 
 fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, String)> {
+    // Marked, so that it is not taken for the number of a step.
+    let part = |name: &&str| match (*name, value(name)) {
+        (SLURM_RESTARTS, Some("0")) => None,
+        (SLURM_RESTARTS, Some(count)) => Some(format!("r{count}")),
+        (_, found) => found.map(String::from),
+    };
     KEYS.iter().find_map(|(who, names)| {
-        let values = names.iter().map(|name| value(name)).collect::<Option<Vec<_>>>()?;
+        let values = names.iter().map(part).collect::<Option<Vec<_>>>()?;
         // torchrun writes `none` when no ID was given.
         (values != ["none"]).then(|| (*who, values.join(":")))
     })
@@ -545,6 +559,13 @@ mod tests {
             Some(("slurm", 5, Some(16))),
         ),
         ("SLURM_JOB_ID=42 SLURM_STEP_ID=batch SLURM_PROCID=0", Some(("slurm", "42")), None),
+        (
+            "SLURM_JOB_ID=42 SLURM_CLUSTER_NAME=big SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_NTASKS=16 SLURM_RESTART_COUNT=1",
+            Some(("slurm", "big:42:0:r1")),
+            Some(("slurm", 5, Some(16))),
+        ),
+        ("SLURM_JOB_ID=42 SLURM_CLUSTER_NAME=big SLURM_RESTART_COUNT=2", Some(("slurm", "big:42:r2")), None),
+        ("SLURM_JOB_ID=42 SLURM_RESTART_COUNT=0", Some(("slurm", "42")), None),
         ("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=1", None, Some(("mpi", 1, Some(4)))),
         ("PMI_RANK=2 PMI_SIZE=3", None, Some(("mpi", 2, Some(3)))),
         (
