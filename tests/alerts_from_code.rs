@@ -141,6 +141,26 @@ fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
 }
 
 #[test]
+fn an_alert_by_a_request_over_the_socket_of_the_folder_is_of_the_run_of_its_process() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../notebook/python");
+    let url = format!("unix:{}/control.sock", bench.data());
+    // The package sends requests where no launcher of ours names the socket of runs.
+    let code = "import time, watchglass as w; w.alert('from python')\nwhile not w.status()['sent']: time.sleep(0.05)";
+    let script = format!(
+        "until $A alert begun; do sleep 0.1; done; unset WATCHGLASS_SOCKET WATCHGLASS_RUN_ID; \
+         exec env PYTHONPATH={package} WATCHGLASS_URL={url} python3 -c \"{code}\""
+    );
+    let mut job = bench.job("own", &script).spawn().expect("it starts");
+    let is_there = |all: &[Value]| titles(all).contains("from python");
+    let all = bench.records(&server, "its alert", is_there);
+    let alert = all.iter().find(|one| one["title"] == "from python").expect("it is there");
+    assert_eq!(alert["run"], "own", "{alert}");
+    assert!(job.wait().expect("it ended").success());
+}
+
+#[test]
 fn a_thousand_calls_in_a_second_and_sixty_four_ranks_at_once_are_a_few_records() {
     let bench = Bench::new();
     let server = bench.server();

@@ -24,6 +24,8 @@ use stream::throttle::Throttle;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 #[cfg(unix)]
 use tokio::net::UnixStream;
+#[cfg(unix)]
+use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tower::ServiceExt;
@@ -110,9 +112,11 @@ pub async fn serve_unix(mut bound: Bound, socket: FolderSocket, router: Router, 
         FolderSocket::Control => (MAX_CONTROL_CONNECTIONS, HostNames::Own),
         FolderSocket::Page => (MAX_PAGE_CONNECTIONS, HostNames::Any),
     };
-    let connected = |stream: UnixStream, uid: u32, admitted: bool| {
-        let local = (admitted && socket == FolderSocket::Control).then_some(uid);
-        let caller = Caller { admitted, local, uid: Some(uid), names, ..Caller::default() };
+    let connected = |stream: UnixStream, peer: UCred, admitted: bool| {
+        let local = (admitted && socket == FolderSocket::Control).then_some(peer.uid());
+        // 0 is a process outside of our PID namespace.
+        let pid = local.and_then(|_| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid > 0);
+        let caller = Caller { admitted, local, pid, uid: Some(peer.uid()), names, ..Caller::default() };
         connection(Transport::Unix(stream), caller, None, router.clone(), theirs.clone())
     };
     loop {
@@ -153,9 +157,9 @@ pub async fn relay(_: &crate::control::Bound, _: &[std::path::PathBuf]) {
     std::future::pending().await
 }
 
-/// Accepts at most `most` connections at once; passes on the uid and whether it is our own user or root. Never ends.
+/// Accepts at most `most` connections at once; passes on the peer and whether it is our own user or root. Never ends.
 #[cfg(unix)]
-async fn accept_unix<F>(bound: &Bound, most: usize, connected: impl Fn(UnixStream, u32, bool) -> F)
+async fn accept_unix<F>(bound: &Bound, most: usize, connected: impl Fn(UnixStream, UCred, bool) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -163,8 +167,8 @@ where
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         let accepted = bound.listener.accept().await;
-        let called = accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream)));
-        let (uid, stream) = match called {
+        let called = accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream)));
+        let (peer, stream) = match called {
             Ok(called) => called,
             Err(error) => {
                 if let Some(before) = came(&not_accepted) {
@@ -175,8 +179,8 @@ where
             }
         };
         // The mode of the file enforces this too, but not on every system.
-        let admitted = uid == own_uid() || uid == 0;
-        let connected = connected(stream, uid, admitted);
+        let admitted = peer.uid() == own_uid() || peer.uid() == 0;
+        let connected = connected(stream, peer, admitted);
         tokio::spawn(async move {
             connected.await;
             drop(slot);

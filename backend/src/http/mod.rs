@@ -102,6 +102,8 @@ pub struct Caller {
     pub tls: bool,
     /// The uid of a peer that gives commands by a socket in our own folder: the owner of the server, or root.
     pub local: Option<u32>,
+    /// The PID of such a peer, if the system reports it.
+    pub pid: Option<u32>,
     /// Host names that the caller may use for this server.
     pub names: HostNames,
 }

@@ -4,10 +4,12 @@
 //! A loop that alerts in each step, or all ranks of a job at once, cost few records. Repeats are counted in memory, and
 //! written with the next record of their title.
 
+use crate::values::place_of;
 use parking_lot::Mutex;
 use rules::{Codes, Tied};
 use shared::alert::{AlertSeverity, CodeAlertTaken};
 use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
+use shared::catalog::job::ValueSender;
 use shared::record::Record;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -45,6 +47,18 @@ pub const TOO_MANY_CALLS: &str = "too many alerts: the limit per run is 10 new a
 pub fn from_record(record: &Record) -> Option<AlertCall> {
     let body = Some(&record.body).filter(|_| record.kind == ALERT_KIND)?;
     serde_json::from_slice::<AlertCall>(body).ok()?.kept(record.t)
+}
+
+/// A call of a process of this machine, in the run and with the rank of that process. `pid` is its PID according to the
+/// kernel. A run that the call names stays.
+pub fn in_run_of(live: &Live, source: SourceId, call: AlertCall, pid: Option<u32>) -> AlertCall {
+    let place = pid.filter(|_| call.run.is_none()).and_then(|pid| place_of(live, source, pid));
+    match place {
+        Some(ValueSender { run: Some(run), rank, .. }) => {
+            AlertCall { run: Some(run), ranks: rank.into_iter().collect(), ..call }
+        }
+        _ => call,
+    }
 }
 
 /// Result of a call.

@@ -53,6 +53,27 @@ fn a_thousand_calls_in_a_second_are_a_few_records_that_count_them_all() {
     assert_eq!(calls.dropped(), 0);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_of_a_request_is_of_the_run_and_rank_below_which_its_process_stands() {
+    let (live, _) = live();
+    let own = std::process::id();
+    let start = launch::process::started(own).expect("it runs");
+    let rank = ValueSender { run: Some("abc".into()), rank: Some(3), ..ValueSender::default() };
+    live.source(0).job_values.set_processes(vec![(own, start, rank)]);
+    let said = CodeAlert { title: "loss is NaN".into(), ..CodeAlert::default() };
+    let of_machine = AlertCall::checked(said, NOW).expect("an alert");
+    let placed = |call: &AlertCall, pid| {
+        let call = in_run_of(&live, 0, call.clone(), pid);
+        (call.run, call.ranks)
+    };
+    assert_eq!(placed(&of_machine, Some(own)), (Some("abc".into()), vec![3]));
+    assert_eq!(placed(&of_machine, None), (None, vec![]), "over the network nobody knows the process");
+    assert_eq!(placed(&call(&live, "named", "loss is NaN"), Some(own)), (Some("named".into()), vec![]));
+    live.source(0).job_values.set_processes(Vec::new());
+    assert_eq!(placed(&of_machine, Some(own)), (None, vec![]), "outside of all runs");
+}
+
 #[test]
 fn ranks_that_say_one_thing_are_one_alert_that_names_them() {
     let (live, clock) = live();

@@ -10,7 +10,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use jobs::code_alerts::RefusedCall;
+use jobs::code_alerts::{RefusedCall, in_run_of};
 use jobs::markers::own_source;
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
@@ -78,7 +78,11 @@ pub(in crate::http) async fn post(
         Some(_) => app.calls.tell(&app.live, source, call).await,
         None => {
             let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
-            slot.blocking(move || theirs.calls.take(&theirs.live, source, call)).await?
+            let sent = move || {
+                let call = in_run_of(&theirs.live, source, call, caller.pid);
+                theirs.calls.take(&theirs.live, source, call)
+            };
+            slot.blocking(sent).await?
         }
     };
     match taken {
