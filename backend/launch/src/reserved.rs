@@ -1,7 +1,7 @@
 //! The part of this machine that a scheduler reserved for a job.
 //!
 //! Slurm describes it in the environment of the job. The kubelet writes the limits of a container into its control
-//! group (version 2); requests without a limit are known only to the API server. `GPU_DEVICE_ORDINAL` and
+//! group (version 2); requests without a limit are known only to the API server. The numbers of `GPU_DEVICE_ORDINAL` and
 //! `CUDA_VISIBLE_DEVICES` are not read, because they count within the reserved GPUs.
 
 use super::memory::memory_limit;
@@ -39,12 +39,17 @@ pub fn by_slurm(variable: impl Fn(&str) -> Option<String>) -> Option<Reserved> {
         (1..=MAX_TIME_S).contains(&seconds).then_some(seconds * 1_000)
     };
     let list = variable("SLURM_STEP_GPUS").or_else(|| variable("SLURM_JOB_GPUS")).unwrap_or_default();
-    let gpus = numbers(&list).unwrap_or_default();
+    let mut gpus = numbers(&list).unwrap_or_default();
+    let count = gpus.len() as u64;
+    // Slurm names parts of divided GPUs (MIG) by their UUIDs. It numbers all parts of the machine in the other list then.
+    if variable("CUDA_VISIBLE_DEVICES").is_some_and(|list| list.contains("MIG-")) {
+        gpus.clear();
+    }
     let cpus = number("SLURM_CPUS_ON_NODE", MAX_CPUS);
     // Memory of 0 means all memory of the machine.
     let mib = number("SLURM_MEM_PER_NODE", MAX_MIB)
         .or_else(|| Some(number("SLURM_MEM_PER_CPU", MAX_MIB)? * cpus?))
-        .or_else(|| Some(number("SLURM_MEM_PER_GPU", MAX_MIB)? * gpus.len() as u64))
+        .or_else(|| Some(number("SLURM_MEM_PER_GPU", MAX_MIB)? * count))
         .filter(|mib| (1..=MAX_MIB).contains(mib));
     let (since, until) = (time("SLURM_JOB_START_TIME"), time("SLURM_JOB_END_TIME"));
     checked(Reserved {
@@ -143,6 +148,20 @@ mod tests {
         assert_eq!(memory(&[("SLURM_CPUS_ON_NODE", "4"), ("SLURM_MEM_PER_NODE", "0")]), None, "all memory");
         let more = [("SLURM_CPUS_ON_NODE", "65536"), ("SLURM_MEM_PER_CPU", "1073741824")];
         assert_eq!(memory(&more), None, "more than any machine has");
+    }
+
+    #[test]
+    fn numbers_of_parts_are_no_numbers_of_gpus() {
+        let of = |seen: &str| {
+            let all = [("SLURM_JOB_GPUS", "8,9"), ("SLURM_MEM_PER_GPU", "1024"), ("CUDA_VISIBLE_DEVICES", seen)];
+            let all = reserved(&all).expect("a job");
+            (all.gpus, all.memory_bytes)
+        };
+        let parts = "MIG-8932f937-d72c-4106-c12f-20bd9faed9f6,MIG-GPU-5e1c/1/0";
+        assert_eq!(of(parts), (vec![], Some(2 << 30)));
+        for whole in ["0,1", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-5e1c", ""] {
+            assert_eq!(of(whole), (vec![8, 9], Some(2 << 30)), "{whole}");
+        }
     }
 
     #[test]
