@@ -110,3 +110,36 @@ pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
     sql::query("DELETE FROM run_edits WHERE deleted < $1").bind(before).execute(on).await?;
     Ok(())
 }
+
+/// Forgets the use of deleted runs that ended before a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_used(on: &mut Connection, before: i64) -> Result<(), Error> {
+    let set = "UPDATE run_edits SET used = NULL, version = version + 1 WHERE used IS NOT NULL AND ended < $1";
+    sql::query(set).bind(before).execute(on).await?;
+    Ok(())
+}
+
+/// Forgets the use of deleted runs of a machine, by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_used_of(on: &mut Connection, source: &str) -> Result<(), Error> {
+    let set = "UPDATE run_edits SET used = NULL, version = version + 1
+               WHERE used IS NOT NULL AND machines <> replace(machines, $1, '')";
+    sql::query(set).bind(format!("\"{source}\"")).execute(on).await?;
+    Ok(())
+}
+
+/// Takes a user out of the use of a team's deleted runs. `user` is the name as JSON, with its quotes.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_user(on: &mut Connection, team: &str, user: &str) -> Result<(), Error> {
+    // A quote within a text is escaped, so this is no part of one.
+    let set = "UPDATE run_edits SET used = replace(used, $2, '\"user\":null'), version = version + 1
+               WHERE team = $1 AND used <> replace(used, $2, '\"user\":null')";
+    sql::query(set).bind(team).bind(format!("\"user\":{user}")).execute(on).await?;
+    Ok(())
+}

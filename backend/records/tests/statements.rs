@@ -73,6 +73,7 @@ on_both! {
     the_audit_log_and_what_the_database_knows_of_itself,
     views_and_links,
     changes_of_runs_are_counted_by_their_versions,
+    the_use_of_deleted_runs_is_forgotten_with_its_time_its_machine_and_its_user,
     notes_are_found_by_their_time_and_their_run,
     a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing,
     what_was_used_adds_up_or_is_the_largest_of_its_day,
@@ -575,6 +576,41 @@ async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
     assert_eq!(run_edits::state(&mut on).await.unwrap(), (3, 7), "others read them again");
     run_edits::forget(&mut on, 30).await.unwrap();
     assert_eq!(ids(run_edits::all(&mut on, 9).await.unwrap()), "eg");
+}
+
+async fn the_use_of_deleted_runs_is_forgotten_with_its_time_its_machine_and_its_user(records: &Records) {
+    let mut on = change(records).await;
+    let used = |user: &str| Some(format!(r#"{{"project":"\"user\":\"ann\"","user":{user},"days":[]}}"#));
+    for (letter, team, ended, user) in
+        [('e', 't', 5, r#""ann""#), ('f', 't', 9, r#""anna""#), ('g', 't', 9, r#""ann""#), ('h', 'u', 9, r#""ann""#)]
+    {
+        let row = RunEditRow {
+            id: id(letter),
+            run: "one".into(),
+            team: id(team),
+            machines: format!(r#"{{"node-{letter}":null}}"#),
+            began: 1,
+            ended: Some(ended),
+            names: "{}".into(),
+            maker: "mara".into(),
+            version: 1,
+            updated: 10,
+            deleted: Some(10),
+            used: used(user),
+        };
+        run_edits::add(&mut on, &row).await.unwrap();
+    }
+    let all = |rows: Vec<RunEditRow>| rows.into_iter().map(|row| row.used).collect::<Vec<_>>();
+    run_edits::forget_used(&mut on, 9).await.unwrap();
+    run_edits::forget_user(&mut on, &id('t'), r#""ann""#).await.unwrap();
+    let left = [None, used(r#""anna""#), used("null"), used(r#""ann""#)];
+    assert_eq!(all(run_edits::list(&mut on, "one").await.unwrap()), left);
+    assert_eq!(run_edits::state(&mut on).await.unwrap(), (4, 6), "others read them again");
+    run_edits::forget_used_of(&mut on, "node").await.unwrap();
+    assert_eq!(all(run_edits::list(&mut on, "one").await.unwrap()), left, "the name of another machine");
+    run_edits::forget_used_of(&mut on, "node-f").await.unwrap();
+    let [first, _, third, fourth] = left;
+    assert_eq!(all(run_edits::list(&mut on, "one").await.unwrap()), [first, None, third, fourth]);
 }
 
 async fn notes_are_found_by_their_time_and_their_run(records: &Records) {

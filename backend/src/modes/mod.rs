@@ -207,6 +207,7 @@ fn alert_registry(config: &Config, live: &Live, hub: Option<&Hub>, folder: Optio
         fixed: config.rules.iter().cloned().chain(config.rules_builtin.rules()).collect(),
         allowed: config.alerts.allowed(),
         mail: config.smtp.host.is_some(),
+        runs_kept: config.runs.keep.map(|keep| keep.as_millis() as i64),
     };
     let clock = live.clock.clone();
     match (hub, folder) {

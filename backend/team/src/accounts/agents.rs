@@ -5,7 +5,7 @@ use super::labels::{check_labels, json, labels_of};
 use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, LinkDenied, Principal};
 use records::sources::Source;
-use records::{Change, Connection, alerts, enrolments, eras, keys, notes, sources, teams};
+use records::{Change, Connection, alerts, enrolments, eras, keys, notes, run_edits, sources, teams};
 use shared::role::Role;
 use shared::session::{Agent, AgentChange};
 use std::collections::{HashMap, HashSet};
@@ -122,6 +122,7 @@ impl Accounts {
         sources::remove(&mut change, &source.id).await?;
         alerts::remove_source(&mut change, &source.id).await?;
         notes::remove_of(&mut change, &source.id, None).await?;
+        run_edits::forget_used_of(&mut change, &source.id).await?;
         let done = Done { action: "source.remove", team: Some(&source.team), object: &source.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;
         change.commit().await?;

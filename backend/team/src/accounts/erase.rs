@@ -1,5 +1,6 @@
 //! Erasure of a person: the account is removed with all its data, and another name replaces theirs in the log.
 
+use super::logins::logins_of;
 use super::session::normal_name;
 use super::teams::left;
 use super::watchers::{Ended, Ends};
@@ -51,6 +52,10 @@ impl Accounts {
         let mut ended = Vec::new();
         if let Some(account) = &account {
             self.need_another_admin(&mut change, account).await?;
+            for (team, login) in logins_of(&mut change, &account.id).await? {
+                let login = serde_json::to_string(&login).expect("a text");
+                run_edits::forget_user(&mut change, &team, &login).await?;
+            }
             views::leave(&mut change, None, &account.id, &instead).await?;
             rules::leave(&mut change, None, &account.id, &instead).await?;
             ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;

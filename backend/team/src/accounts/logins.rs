@@ -2,7 +2,7 @@
 //! or the proxy may supply another, which is updated at each sign-in through it.
 
 use super::Denied;
-use records::{Connection, accounts};
+use records::{Connection, accounts, teams};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +53,25 @@ pub async fn list_logins(
         logins.entry(account).or_default().extend(login);
     }
     Ok(logins)
+}
+
+/// The logins of an account that nobody else has in the same team, each with the team's id.
+///
+/// # Errors
+/// [`Denied`], if the database is unreachable.
+pub(super) async fn logins_of(on: &mut Connection, account: &str) -> Result<Vec<(String, String)>, Denied> {
+    let said = list_logins(on, None).await?;
+    let mut own = Vec::new();
+    for membership in teams::memberships(on, Some(account)).await? {
+        let (mut theirs, mut of_others) = (BTreeSet::new(), BTreeSet::new());
+        for member in teams::members(on, &membership.team).await? {
+            let logins = if member.id == account { &mut theirs } else { &mut of_others };
+            logins.extend(serde_json::from_str::<BTreeSet<String>>(&member.logins).unwrap_or_default());
+            logins.extend(said.get(&member.id).into_iter().flatten().cloned());
+        }
+        own.extend(theirs.difference(&of_others).map(|login| (membership.team.clone(), login.clone())));
+    }
+    Ok(own)
 }
 
 #[cfg(test)]

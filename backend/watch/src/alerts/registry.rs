@@ -49,6 +49,8 @@ pub struct AlertRegistryParts {
     pub allowed: Allowed,
     /// Whether there is a server for e-mail.
     pub mail: bool,
+    /// Retention of ended runs, milliseconds, and so of the use of deleted ones; none: for ever.
+    pub runs_kept: Option<i64>,
 }
 
 /// Rules, silences, channels and alerts. Cheap to clone.
@@ -267,7 +269,8 @@ impl AlertRegistry {
         Ok(change)
     }
 
-    /// Removes expired rows, once an hour: alerts and silences after 400 days, notices after 30.
+    /// Removes expired rows, once an hour: alerts and silences after 400 days, notices after 30, the use of deleted runs
+    /// with the summaries of others.
     ///
     /// # Errors
     /// A statement failed.
@@ -279,6 +282,9 @@ impl AlertRegistry {
         alerts::forget(change, now - RETENTION_MS).await?;
         silences::forget(change, now - RETENTION_MS).await?;
         run_edits::forget(change, now - DELETED_KEPT).await?;
+        if let Some(kept) = self.0.about.runs_kept {
+            run_edits::forget_used(change, now - kept).await?;
+        }
         outbox::forget(change, now - SENT_KEPT).await?;
         channels::forget_own(change).await?;
         alerts::forget_states(change, now - RETENTION_MS).await?;

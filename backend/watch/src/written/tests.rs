@@ -18,11 +18,18 @@ use team::accounts::{Denied, Principal};
 
 const NOW: i64 = 1_700_000_000_000;
 
+/// Retention of ended runs.
+const RUNS_KEPT: i64 = 30 * 86_400_000;
+
 /// A hub of the database in a folder.
 async fn hub(folder: &Path) -> WrittenRegistry {
+    hub_at(folder, NOW).await
+}
+
+async fn hub_at(folder: &Path, now: i64) -> WrittenRegistry {
     let records = Records::open(folder).await.expect("a database");
-    let about = AlertRegistryParts { names_teams: true, ..AlertRegistryParts::default() };
-    let clock = Arc::new(Manual::at(NOW, Duration::ZERO));
+    let about = AlertRegistryParts { names_teams: true, runs_kept: Some(RUNS_KEPT), ..AlertRegistryParts::default() };
+    let clock = Arc::new(Manual::at(now, Duration::ZERO));
     WrittenRegistry::beside(&AlertRegistry::of_hub(records, folder.join("key"), clock, about))
 }
 
@@ -102,6 +109,22 @@ async fn of_a_deleted_run_its_use_stays_and_none_of_its_names() {
     assert_eq!(row.names, "{}");
     let kept: DeletedUse = serde_json::from_str(&row.used.expect("its use")).expect("JSON");
     assert_eq!(kept, used);
+}
+
+#[tokio::test]
+async fn the_use_of_a_deleted_run_goes_with_the_summaries_of_its_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let book = hub(folder.path()).await;
+    machine(&book).await;
+    let used = DeletedUse { user: Some("ada".into()), ..DeletedUse::default() };
+    book.delete_run(&Principal::local(0), &placed(Some(NOW - 1_000)), &used).await.expect("deleted");
+    for (later, is_kept) in [(RUNS_KEPT - 1_000, true), (RUNS_KEPT, false)] {
+        let book = hub_at(folder.path(), NOW + later).await;
+        let mut change = book.0.begin().await.expect("a change");
+        let row = run_edits::list(&mut change, "one").await.expect("read").pop().expect("it stays deleted");
+        assert_eq!((row.used.is_some(), row.deleted), (is_kept, Some(NOW)));
+        change.commit().await.expect("written");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Teams, invitations, services, keys of people, and leaving.
 
 use super::*;
+use records::run_edits::{self, RunEditRow};
 use shared::me::MeChange;
 use shared::people::{MadeKey, NewServiceKey, PersonChange};
 use shared::team::{
@@ -261,6 +262,49 @@ async fn an_account_sees_changes_and_erases_itself() {
     );
     let log = hub.log().await;
     assert!(log.iter().any(|row| row.contains("erased-")) && !log.iter().any(|row| row.contains("tom")), "{log:?}");
+}
+
+#[tokio::test]
+async fn the_use_of_deleted_runs_names_nobody_who_was_erased_and_goes_with_its_machine() {
+    let (hub, begun) = Hub::with_admin().await;
+    let (accounts, by) = (&hub.accounts, &begun.principal);
+    for (name, logins) in [("tom", ["tom7", "shared"]), ("ada", ["ada1", "shared"])] {
+        hub.add(name, Role::Member, false).await;
+        let logins = Some(logins.map(String::from).to_vec());
+        accounts.set_member(by, "main", name, &MemberChange { logins, ..MemberChange::default() }).await.unwrap();
+    }
+    let machine = hub.machine("main", "node-1").await;
+    let records = accounts.records();
+    let mut change = records.change().await.unwrap();
+    let team = team_rows::find(&mut change, "main").await.unwrap().expect("the first team").id;
+    let used = |user: &str| format!(r#"{{"project":null,"user":{user},"days":[]}}"#);
+    for (run, user, on) in [("a", "tom7", "node-2"), ("b", "shared", "node-2"), ("c", "ada1", machine.as_str())] {
+        let row = RunEditRow {
+            id: random_id(),
+            run: run.into(),
+            team: team.clone(),
+            machines: format!(r#"{{"{on}":null}}"#),
+            began: 1,
+            ended: Some(2),
+            names: "{}".into(),
+            maker: "mara".into(),
+            version: 1,
+            updated: 3,
+            deleted: Some(3),
+            used: Some(used(&format!("\"{user}\""))),
+        };
+        run_edits::add(&mut change, &row).await.unwrap();
+    }
+    change.commit().await.unwrap();
+    accounts.erase_person(by, "tom").await.expect("erased");
+    accounts.remove(by, &machine).await.expect("removed");
+    let mut left = Vec::new();
+    for run in ["a", "b", "c"] {
+        let rows = run_edits::list(&mut *records.read().await.unwrap(), run).await.unwrap();
+        left.extend(rows.into_iter().map(|row| row.used));
+    }
+    // Ada goes on with the login that both had.
+    assert_eq!(left, [Some(used("null")), Some(used("\"shared\"")), None]);
 }
 
 #[tokio::test]
