@@ -2,7 +2,7 @@
 
 use super::STALE_INTERVALS;
 
-/// Maximum time for which a sample stands, milliseconds.
+/// Maximum of the usual time between samples, milliseconds.
 const MAX_USUAL_MS: u32 = 600_000;
 
 /// The last two times between samples, milliseconds. They are not stored: three samples tell them again.
@@ -10,7 +10,7 @@ const MAX_USUAL_MS: u32 = 600_000;
 pub struct Pace([u32; 2]);
 
 impl Pace {
-    /// The time for which a sample stands, milliseconds. One long gap, as in an evaluation, does not count.
+    /// The usual time between samples, milliseconds. One long gap, as in an evaluation, does not count.
     pub fn usual_of(self, interval: i64) -> i64 {
         interval.max(self.0[0].min(self.0[1]).min(MAX_USUAL_MS).into())
     }

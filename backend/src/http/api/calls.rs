@@ -17,8 +17,8 @@ use shared::alert_call::AlertCall;
 use shared::wire::SourceId;
 use std::sync::Arc;
 
-/// The machine of an alert: the one that it names, the machine of its run, this one, or the only one at a hub. Callers who may not see it get
-/// the error of an unknown machine.
+/// The machine of an alert: the one that it names, the machine of its run, this one, or the only one at a hub. Callers
+/// who may not see it get the error of an unknown machine.
 async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<SourceId, Refusal> {
     let of_run = match &said.run {
         Some(id) => {
