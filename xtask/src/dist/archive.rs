@@ -36,7 +36,9 @@ fn writer(release: &Release) -> Result<PathBuf, String> {
         return Ok(release.binary());
     }
     let kept = folder.join("watchglass");
-    let is_of_commit = |text: String| text.contains(&release.commit);
+    // A program of sources in no commit has a mark behind the hash, and the sources may have changed since.
+    let is_of_commit =
+        |text: String| text.contains(&format!("({}, ", release.commit)) && !release.commit.ends_with('+');
     if kept.is_file() && cmd(&kept).arg("--version").output().is_ok_and(is_of_commit) {
         return Ok(kept);
     }
@@ -93,8 +95,11 @@ mod tests {
         std::fs::create_dir_all(work.join("native")).expect("a folder");
         let kept = work.join("native/watchglass");
         // Another process writes it: a file that is open for writing cannot be started.
-        let script = "printf '#!/bin/sh\necho \"1.2.3 (0123456789ab, t)\"\n' > \"$0\" && chmod 755 \"$0\"";
-        cmd("sh").args(["-c", script]).arg(&kept).run().expect("written");
+        let write = |commit: &str| {
+            let script = format!("printf '#!/bin/sh\necho \"1.2.3 ({commit}, t)\"\n' > \"$0\" && chmod 755 \"$0\"");
+            cmd("sh").args(["-c", &script]).arg(&kept).run().expect("written");
+        };
+        write("0123456789ab");
         let release = |commit: &str| Release {
             version: "1.2.3".into(),
             target: "elsewhere-unknown-linux-gnu".into(),
@@ -105,7 +110,11 @@ mod tests {
             work: work.clone(),
         };
         assert_eq!(writer(&release("0123456789ab")), Ok(kept.clone()));
-        assert_ne!(writer(&release("ba9876543210")), Ok(kept), "it is of another commit");
+        assert_ne!(writer(&release("ba9876543210")), Ok(kept.clone()), "it is of another commit");
+        write("0123456789ab+");
+        for commit in ["0123456789ab", "0123456789ab+"] {
+            assert_ne!(writer(&release(commit)), Ok(kept.clone()), "nobody knows its sources");
+        }
         paths::remove(&work).expect("removed");
     }
 }
