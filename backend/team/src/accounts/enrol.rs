@@ -10,15 +10,21 @@ use super::{Accounts, DAY, Denied, Done, HOUR, LinkDenied, Network, random};
 use records::enrolments::Enrolment as Request;
 use records::keys::Key;
 use records::sources::{ReportedFacts, Source};
-use records::{Change, enrolments, keys, sources};
+use records::{Change, Connection, enrolments, keys, sources};
 use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A request repeated within this time is answered as the same machine, with a new key.
 pub(super) const REPEATED: i64 = HOUR;
 /// Time without a request after which a pending machine is dropped.
 pub(super) const PENDING: i64 = DAY;
+
+/// Number of looks whether a link at another hub has ended, and the delay between them: 3 s in all. The other hubs tell
+/// their state each second, with many machines each two seconds, and a container may be started again faster.
+const MAX_LOOKS: u32 = 30;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Maximum number of sources of a hub.
 const SOURCES: i64 = 10_000;
@@ -84,6 +90,32 @@ pub(super) fn name_of_host(host: &str) -> String {
     if name.is_empty() { "machine".into() } else { name }
 }
 
+/// The known sources that a machine may be, by its own statements. It is the first one that is not connected.
+async fn known_sources(
+    on: &mut Connection,
+    request: &EnrolRequest,
+    join: &Key,
+    settings: &JoinSettings,
+) -> Result<Vec<Source>, Denied> {
+    let mut known = Vec::new();
+    // A reinstalled machine has the same machine id, host name and network card. A clone is still connected, or has
+    // another card.
+    if let Some(machine) = request.machine.as_ref().filter(|_| !request.container) {
+        let has_card = |source: &Source| {
+            let cards: Vec<String> = serde_json::from_str(&source.links).unwrap_or_default();
+            cards.iter().any(|card| request.links.contains(card))
+        };
+        let same = sources::of_machine(on, &join.team, machine, &request.host).await?;
+        known.extend(same.into_iter().filter(has_card));
+    }
+    // A container has no identity but its name.
+    let nameless = request.container || request.machine.is_none();
+    if let Some(name) = request.name.as_ref().filter(|_| nameless && settings.by_name) {
+        known.extend(sources::of_name(on, &join.team, name).await?);
+    }
+    Ok(known)
+}
+
 /// Checks that there is room for one more machine.
 ///
 /// # Errors
@@ -108,6 +140,7 @@ impl Accounts {
             return Err(Denied::SignIn("this is not a join key of this hub; copy the whole join line".into()));
         };
         let settings: JoinSettings = serde_json::from_str(&join.settings).unwrap_or_default();
+        self.wait_for_hubs(request, &join, &settings).await?;
         let now = self.now();
         let mut change = self.begin_change().await?;
         // Read again inside the change: two machines may share the last use.
@@ -206,29 +239,32 @@ impl Accounts {
             }
             return Ok((found, false));
         }
-        let is_linked = |id: &str| {
-            self.0.links.is_watched(id) || self.0.linked_elsewhere.get().is_some_and(|elsewhere| elsewhere(id))
-        };
-        let is_free = |source: &Source| !is_linked(&source.id);
-        // A reinstalled machine has the same machine id, host name and network card. A clone is still connected, or has
-        // another card.
-        if let Some(machine) = request.machine.as_ref().filter(|_| !request.container) {
-            for source in sources::of_machine(change, &join.team, machine, &request.host).await? {
-                let known: Vec<String> = serde_json::from_str(&source.links).unwrap_or_default();
-                if is_free(&source) && known.iter().any(|link| request.links.contains(link)) {
-                    return Ok((source, true));
-                }
-            }
+        let is_linked = |id: &str| self.0.links.is_watched(id) || self.is_linked_elsewhere(id);
+        let known = known_sources(change, request, join, settings).await?;
+        match known.into_iter().find(|source| !is_linked(&source.id)) {
+            Some(source) => Ok((source, true)),
+            None => Ok((self.new_source(change, request, join, settings).await?, false)),
         }
-        // A container has no identity but its name.
-        let nameless = request.container || request.machine.is_none();
-        if let Some(name) = request.name.as_ref().filter(|_| nameless && settings.by_name) {
-            let known = sources::of_name(change, &join.team, name).await?;
-            if let Some(source) = known.into_iter().find(is_free) {
-                return Ok((source, true));
-            }
+    }
+
+    fn is_linked_elsewhere(&self, source: &str) -> bool {
+        self.0.linked_elsewhere.get().is_some_and(|asked| asked(source))
+    }
+
+    /// Waits for the other hubs, if all that a machine may be is linked there: its own link may have ended just now.
+    async fn wait_for_hubs(&self, request: &EnrolRequest, join: &Key, settings: &JoinSettings) -> Result<(), Denied> {
+        if settings.source.is_some() || self.0.linked_elsewhere.get().is_none() {
+            return Ok(());
         }
-        Ok((self.new_source(change, request, join, settings).await?, false))
+        let mut known = known_sources(&mut *self.read().await?, request, join, settings).await?;
+        known.retain(|source| !self.0.links.is_watched(&source.id));
+        for _ in 0..MAX_LOOKS {
+            if known.is_empty() || known.iter().any(|source| !self.is_linked_elsewhere(&source.id)) {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        Ok(())
     }
 
     async fn new_source(

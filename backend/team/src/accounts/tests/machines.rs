@@ -207,6 +207,17 @@ async fn what_another_hub_of_the_cluster_is_linked_with_is_not_given_away_here()
 }
 
 #[tokio::test]
+async fn a_container_that_starts_again_before_another_hub_tells_of_its_end_is_itself() {
+    let hub = Hub::new().await;
+    let looks = AtomicU64::new(0);
+    hub.accounts.ask_other_hubs(move |_| looks.fetch_add(1, Ordering::Relaxed) < 3);
+    let key = hub.join_key(NewJoin { by_name: true, ..NewJoin::default() }).await;
+    let pod = |letter: char| EnrolRequest { name: Some("gpu-1".into()), container: true, ..machine(letter, "pod-x7f") };
+    let first = hub.joined(&key, &pod('a')).await;
+    assert_eq!(hub.joined(&key, &pod('b')).await.source, first.source);
+}
+
+#[tokio::test]
 async fn a_machine_that_an_admin_confirms_gets_its_key_then() {
     let hub = Hub::new().await;
     let key = hub.join_key(NewJoin { approve: true, uses: Some(2), ..NewJoin::default() }).await;
