@@ -164,7 +164,9 @@ impl WrittenRegistry {
         let Rows { old, mut new } = self.rows(&mut change, by, placed, &teams).await?;
         new.deleted = Some(self.0.now());
         new.names = "{}".into();
-        new.used = Some(serde_json::to_string(used).expect("texts and numbers only"));
+        // Without GPU time nothing of it counts, so its user is forgotten.
+        let counts = !used.days.is_empty();
+        new.used = counts.then(|| serde_json::to_string(used).expect("texts and numbers only"));
         for machine in placed.machines.keys() {
             notes::remove_of(&mut change, machine, Some(&placed.run.id)).await?;
         }

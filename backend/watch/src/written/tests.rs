@@ -109,6 +109,13 @@ async fn of_a_deleted_run_its_use_stays_and_none_of_its_names() {
     assert_eq!(row.names, "{}");
     let kept: DeletedUse = serde_json::from_str(&row.used.expect("its use")).expect("JSON");
     assert_eq!(kept, used);
+    change.commit().await.expect("written");
+    let idle = DeletedUse { days: Vec::new(), ..used };
+    let run = PlacedRun { run: Run { id: "two".into(), ..placed(Some(NOW)).run }, ..placed(None) };
+    book.delete_run(&by, &run, &idle).await.expect("deleted");
+    let mut change = book.0.begin().await.expect("a change");
+    let row = run_edits::list(&mut change, "two").await.expect("read").pop().expect("a row");
+    assert_eq!(row.used, None, "it held no GPU, so nobody has to know whose it was");
 }
 
 #[tokio::test]
@@ -116,7 +123,8 @@ async fn the_use_of_a_deleted_run_goes_with_the_summaries_of_its_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let book = hub(folder.path()).await;
     machine(&book).await;
-    let used = DeletedUse { user: Some("ada".into()), ..DeletedUse::default() };
+    let days = vec![RunDay { day: 19_675, ..RunDay::default() }];
+    let used = DeletedUse { user: Some("ada".into()), days, ..DeletedUse::default() };
     book.delete_run(&Principal::local(0), &placed(Some(NOW - 1_000)), &used).await.expect("deleted");
     for (later, is_kept) in [(RUNS_KEPT - 1_000, true), (RUNS_KEPT, false)] {
         let book = hub_at(folder.path(), NOW + later).await;
