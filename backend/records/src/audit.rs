@@ -2,6 +2,7 @@
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
+use shared::role::Role;
 
 row! {
     /// One change, or one attempt.
@@ -126,6 +127,12 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
     for of in ["", "key "] {
         let (name, instead) = (format!("{of}{name}"), format!("{of}{instead}"));
         rows += sql::query(who).bind(&name).bind(&instead).execute(&mut *on).await?.rows_affected();
+    }
+    // Their names on machines: "ROLE, logins: NAMES".
+    let logins = "UPDATE audit SET after = $2
+                  WHERE object = $1 AND action LIKE 'member.%' AND after LIKE $2 || ', logins: %'";
+    for role in Role::ALL {
+        sql::query(logins).bind(name).bind(role.text()).execute(&mut *on).await?;
     }
     let object = "UPDATE audit SET object = $2 WHERE object = $1
                   AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%'

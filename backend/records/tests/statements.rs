@@ -454,13 +454,17 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     for after in ["mara/ci: data:read", "maral/ci: data:read"] {
         audit::add(&mut on, &made(after)).await.unwrap();
     }
-    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 9);
+    let member = AuditRow { after: Some("admin, logins: m7 m.w".into()), ..of("root", "member.change", "mara") };
+    audit::add(&mut on, &member).await.unwrap();
+    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 10);
+    let members = Filter { action: Some("member.change".into()), ..Filter::default() };
+    assert_eq!(audit::newest(&mut on, &members, 9).await.unwrap()[0].after.as_deref(), Some("admin"));
     let keys = Filter { object: Some("k".into()), ..Filter::default() };
     let keys = audit::newest(&mut on, &keys, 9).await.unwrap();
     let afters: Vec<&str> = keys.iter().filter_map(|row| row.after.as_deref()).collect();
     assert_eq!(afters, ["maral/ci: data:read", "erased-1/ci: data:read"]);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
-    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 8);
+    assert_eq!(audit::naming(&mut on, "erased-1", 20).await.unwrap().len(), 9);
     let entry = |t, team| AuditRow { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
     let first = Filter { before: Some(4), ..Filter::default() };
