@@ -97,7 +97,7 @@ mod tests {
         // Another process writes it: a file that is open for writing cannot be started.
         let write = |commit: &str| {
             let script = format!("printf '#!/bin/sh\necho \"1.2.3 ({commit}, t)\"\n' > \"$0\" && chmod 755 \"$0\"");
-            cmd("sh").args(["-c", &script]).arg(&kept).run().expect("written");
+            cmd("sh").args(["-c", script.as_str()]).arg(&kept).run().expect("written");
         };
         write("0123456789ab");
         let release = |commit: &str| Release {
