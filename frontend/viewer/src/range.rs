@@ -1,7 +1,7 @@
 //! Reads the spans that a person types: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. It also
 //! writes the names of windows, which can be read again. It works on text alone.
 
-use shared::unit::instant::{self, Resolved};
+use shared::unit::instant::{self, Resolved, Typed};
 pub use shared::unit::instant::{seconds, since_epoch};
 use shared::unit::time;
 use shared::window::MAX_SAMPLES_SPAN_MS;
@@ -111,12 +111,13 @@ impl Clock<'_> {
         None
     }
 
-    /// Reads begin and end of a span.
+    /// Reads begin and end of a span. A zone or a day that only one of them has is that of both.
     fn read_pair(&self, left: &str, right: &str) -> Option<(i64, i64)> {
-        let typed = self.time(left, None)?;
+        let (left, right) = (instant::read(left)?, instant::read(right)?);
+        let (left, right) = (left.in_zone_of(right), right.in_zone_of(left));
         // A span without a day that would begin after now was yesterday.
-        let from = typed.past(self.now).from;
-        let to = self.time(right, Some(from))?;
+        let from = self.resolve(left, None).past(self.now).from;
+        let to = self.resolve(right, Some(from));
         if to.to >= from {
             return Some((from, to.to));
         }
@@ -125,14 +126,18 @@ impl Clock<'_> {
             return Some((from, next));
         }
         // The day of `14:00-15:00 yesterday` is that of its begin, too.
-        let near = self.time(left, Some(to.from)).filter(|near| near.neighbors.is_some());
-        let begin = near.map(|near| near.past(to.to).from);
-        Some((begin.unwrap_or(from), to.to))
+        let near = self.resolve(left, Some(to.from));
+        let begin = near.neighbors.map_or(from, |_| near.past(to.to).from);
+        Some((begin, to.to))
     }
 
     /// Reads one time. Without a day it is on the day of `near`, or today for None.
     fn time(&self, text: &str, near: Option<i64>) -> Option<Resolved> {
-        Some(instant::read(text)?.resolve(self.now, self.local, near))
+        Some(self.resolve(instant::read(text)?, near))
+    }
+
+    fn resolve(&self, typed: Typed, near: Option<i64>) -> Resolved {
+        typed.resolve(self.now, self.local, near)
     }
 
     /// The part of a day within the longest window.
@@ -146,20 +151,11 @@ impl Clock<'_> {
     }
 }
 
-/// The texts that the left of two times may stand for: `2-3pm` and `14:00-15:00 utc` say once what is true of both.
+/// The texts that the left of two times may stand for: `2-3pm` says once what is true of both.
 fn complete(left: &str, right: &str) -> Vec<String> {
-    let end_of = |text: &str, ends: &[&'static str]| ends.iter().copied().find(|end| text.ends_with(end)).unwrap_or("");
-    let inherited = |right: &str, ends: &[&'static str]| match end_of(left, ends) {
-        "" => end_of(right, ends),
-        _ => "",
-    };
-    let zone = inherited(right, &[" utc", " gmt", "z"]);
-    let bare = right.strip_suffix(zone).unwrap_or(right).trim_end();
-    let halves: &[&str] = match inherited(bare, &["am", "a.m.", "pm", "p.m."]) {
-        "" => &[""],
-        _ => &["am", "pm", ""],
-    };
-    halves.iter().map(|half| format!("{left}{half}{zone}")).collect()
+    let says = |text: &str| ["am", "a.m.", "pm", "p.m."].iter().any(|half| text.contains(half));
+    let halves: &[&str] = if says(right) && !says(left) { &["am", "pm", ""] } else { &[""] };
+    halves.iter().map(|half| format!("{left}{half}")).collect()
 }
 
 fn fits(ms: i64, longest: i64) -> Result<(), String> {
@@ -249,6 +245,11 @@ mod tests {
         for text in ["14:00-15:00 yesterday", "yesterday 2-3pm", "2pm till 3pm friday", "20 Nov 14:00 to 20 Nov 15:00"]
         {
             assert_eq!(ask(text), span(at(14, 0) - DAY_MS, at(15, 0) - DAY_MS), "{text}");
+        }
+        for text in
+            ["1-2pm utc", "10am-11am utc-3", "18:30 – 19:30 utc+5:30", "13:00 utc - 14:00", "15:00-16:00 +02:00"]
+        {
+            assert_eq!(ask(text), span(at(14, 0), at(15, 0)), "{text}");
         }
         assert_eq!(ask("11-1pm"), span(at(11, 0), at(13, 0)));
         assert_eq!(ask("11-1am"), span(at(23, 0) - DAY_MS, at(1, 0)));

@@ -90,6 +90,15 @@ pub struct Resolved {
 }
 
 impl Typed {
+    /// This time in the zone of another one, if it has none itself: `14:00-15:00 utc` has one zone.
+    #[must_use]
+    pub fn in_zone_of(mut self, other: Typed) -> Typed {
+        if let (Typed::OnDay { offset, .. }, Typed::OnDay { offset: known, .. }) = (&mut self, other) {
+            *offset = offset.or(known);
+        }
+        self
+    }
+
     /// The instant on a clock that shows `now`, milliseconds since the Unix epoch. `local` gives local time minus UTC
     /// at an instant, milliseconds. A time without a day is on the day of `near`, or today for None.
     pub fn resolve(self, now: i64, local: &dyn Fn(i64) -> i64, near: Option<i64>) -> Resolved {
