@@ -12,7 +12,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::prometheus;
 use shared::wire::PageMessage;
-use viewer::find::{INSIDE_RANK, meaning, rank, rank_name, symptoms};
+use viewer::find::{INSIDE_RANK, meaning, rank, rank_name, rank_with, symptoms};
 use viewer::findings::{Findings, words as finding_words};
 use wasm_bindgen::JsCast;
 
@@ -95,15 +95,16 @@ fn hits(page: Page, offered: &[Offer], typed: &str) -> Vec<Hit> {
     marks(page, &typed, &mut found);
     notes(page, &typed, &mut found);
     actions(page, &typed, &mut found);
-    // Hits by a symptom rank below hits by name.
-    let named = found.len();
+    let mut meant: Vec<(usize, Hit)> = Vec::new();
     for text in symptoms(&typed) {
-        charts(page, text, &mut found);
+        charts(page, text, &mut meant);
         // A job that was out of memory says so in its sentence.
-        offers(offered, text, &mut found);
-        actions(page, text, &mut found);
+        offers(offered, text, &mut meant);
+        actions(page, text, &mut meant);
     }
-    found[named..].iter_mut().for_each(|(rank, _)| *rank += AFTER_NAMES);
+    // Hits by a symptom rank below hits by name. "hang" is no part of what "changes".
+    let meant = meant.into_iter().filter(|(rank, _)| *rank < INSIDE_RANK);
+    found.extend(meant.map(|(rank, hit)| (rank + AFTER_NAMES, hit)));
     // The sort is stable: equal ranks stay in the order of the page.
     order::sort_by_key(&mut found, |(rank, _)| *rank);
     let mut hits: Vec<Hit> = Vec::new();
@@ -123,8 +124,8 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
             let told = || format!("{words}, {}", one.sentence);
             let by_symptom =
                 || symptoms(typed).find(|text| rank(&told(), text).is_some_and(|rank| rank < INSIDE_RANK)).map(|_| 1);
-            let by_name = rank(&words, typed).or_else(|| rank(&one.sentence, typed).map(|rank| rank + 1));
-            if let Some(rank) = by_name.or_else(by_symptom) {
+            let by_name = rank_with(&words, &one.sentence, typed);
+            if let Some(rank) = by_name.into_iter().chain(by_symptom()).min() {
                 let detail = finding_words::kind(&one.kind);
                 let (goal, title) = (Goal::Finding(one.id.clone()), one.sentence.clone());
                 found.push((rank, Hit { goal, kind: "finding", title, detail }));
@@ -136,7 +137,7 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
 /// Results that other parts of the page offer, by name or by further words.
 fn offers(offered: &[Offer], typed: &str, found: &mut Vec<(usize, Hit)>) {
     for offer in offered {
-        if let Some(rank) = rank(&offer.title, typed).or_else(|| rank(&offer.others, typed).map(|rank| rank + 1)) {
+        if let Some(rank) = rank_with(&offer.title, &offer.others, typed) {
             let (title, detail) = (offer.title.clone(), offer.detail.clone());
             found.push((rank + 1, Hit { goal: Goal::Address(offer.address.clone()), kind: offer.kind, title, detail }));
         }
@@ -194,8 +195,7 @@ fn processes(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
 fn actions(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     for (action, keys) in shortcuts::offered(page.is_recorded()) {
         let Some((name, others)) = action.names() else { continue };
-        let found_by = rank(name, typed).or_else(|| rank(&format!("{name}, {others}"), typed).map(|rank| rank + 1));
-        if let Some(rank) = found_by {
+        if let Some(rank) = rank_with(name, &format!("{name}, {others}"), typed) {
             found.push((rank + 1, Hit { goal: Goal::Act(action), kind: "action", title: name.into(), detail: keys }));
         }
     }
@@ -231,10 +231,11 @@ fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
                 [metric.tag.clone(), prometheus::written(metric)].into_iter().chain(metric.aliases.iter().cloned())
             });
             let by_title = rank(&panel.title, typed).map(|rank| (rank, String::new()));
-            let by_name =
-                || names.filter_map(|name| Some((rank_name(&name, typed)? + 1, name))).min_by_key(|(rank, _)| *rank);
-            let by_meaning = || metrics().find_map(|metric| Some((4, meaning(&metric.help, typed)?)));
-            if let Some((rank, detail)) = by_title.or_else(by_name).or_else(by_meaning) {
+            let by_name = names.filter_map(|name| Some((rank_name(&name, typed)? + 1, name)));
+            let by_meaning = metrics().find_map(|metric| Some((4, meaning(&metric.help, typed)?)));
+            // The first of equals is kept.
+            let all = by_title.into_iter().chain(by_name).chain(by_meaning);
+            if let Some((rank, detail)) = all.min_by_key(|(rank, _)| *rank) {
                 let (goal, title) = (Goal::Chart(panel.id.clone()), panel.title.clone());
                 found.push((rank, Hit { goal, kind: "chart", title, detail }));
             }

@@ -41,6 +41,11 @@ pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
     rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
 }
 
+/// Rank of a thing by its name or by further words, which rank behind it; the better one counts.
+pub fn rank_with(name: &str, others: &str, typed: &str) -> Option<usize> {
+    rank(name, typed).into_iter().chain(rank(others, typed).map(|rank| rank + 1)).min()
+}
+
 /// Beginnings of words, and phrases, by which a person may name a symptom, with search words for the charts, findings
 /// and actions that show it.
 const SYMPTOMS: [(&str, &[&str]); 20] = [
@@ -90,7 +95,7 @@ pub fn meaning(help: &str, typed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{INSIDE_RANK, meaning, rank, rank_name, symptoms};
+    use super::{INSIDE_RANK, meaning, rank, rank_name, rank_with, symptoms};
 
     #[test]
     fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
@@ -129,6 +134,13 @@ mod tests {
             assert!(!texts(word).is_empty() && others.iter().all(|other| texts(other) == texts(word)), "{word}");
         }
         assert_eq!(texts("cuda out of memory"), ["memory"]);
+    }
+
+    #[test]
+    fn further_words_count_where_they_fit_better_than_the_name() {
+        assert_eq!(rank_with("GPU power", "GPU power, watts", "power"), Some(1));
+        assert_eq!(rank_with("Changes in this span", "why it hangs", "hang"), Some(2));
+        assert_eq!((rank_with("Kilowatts", "heat", "watts"), rank_with("a", "b", "c")), (Some(INSIDE_RANK), None));
     }
 
     #[test]
