@@ -52,6 +52,14 @@ pub struct Session {
     pub plain_http: bool,
 }
 
+impl Session {
+    /// Whether the account may write in some team. What that team sees decides the rest.
+    pub fn is_member_somewhere(&self) -> bool {
+        let is_admin = self.account.as_ref().is_some_and(|account| account.hub_admin);
+        is_admin || self.teams.iter().any(|team| team.role >= Role::Member)
+    }
+}
+
 /// The signed-in account.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,6 +246,17 @@ pub struct AgentChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_of_any_team_writes_somewhere() {
+        let writes = |hub_admin: Option<bool>, roles: &[Role]| {
+            let account = hub_admin.map(|hub_admin| SignedIn { id: "p1".into(), name: "mara".into(), hub_admin });
+            let team = |role: &Role| TeamRole { id: "t1".into(), name: "main".into(), role: *role };
+            Session { account, teams: roles.iter().map(team).collect(), ..Session::default() }.is_member_somewhere()
+        };
+        assert!(writes(Some(false), &[Role::Viewer, Role::Member]) && writes(Some(true), &[]));
+        assert!(!writes(Some(false), &[Role::Viewer]) && !writes(None, &[]), "a share link has no account");
+    }
 
     #[test]
     fn a_secret_is_sent_and_never_printed() {

@@ -14,7 +14,7 @@ mod rules;
 mod series;
 mod silences;
 pub mod whole;
-pub mod words;
+mod words;
 
 use super::fleet::bar::FleetBar;
 use super::team::gate::Stripes;
