@@ -111,9 +111,14 @@ pub fn has_twelve_hours() -> bool {
 }
 
 /// The reader's own zone at an instant (ms since the epoch): local time minus UTC, in ms.
-pub fn own_offset(t: i64) -> i64 {
+fn own_offset(t: i64) -> i64 {
     let date = js_sys::Date::new(&JsValue::from_f64(t as f64));
     -(date.get_timezone_offset() as i64) * 60_000
+}
+
+/// Whether the reader's own zone differs from UTC, now or at an instant of the charts; that is 0 before the first sample.
+pub fn has_own_zone(t: i64) -> bool {
+    own_offset(now()) != 0 || t > 0 && own_offset(t) != 0
 }
 
 /// Shown time minus UTC at an instant, in ms: that of the reader's zone, or 0 where times are shown in UTC.

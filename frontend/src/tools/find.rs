@@ -2,7 +2,7 @@
 //! machines, processes, training jobs, spans of time, settings, and actions.
 
 use super::menu;
-use crate::browser::{self, is_utc, now, offset, own_offset, show_utc};
+use crate::browser::{self, has_own_zone, is_utc, now, offset, show_utc};
 use crate::range::{self, Asked};
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
@@ -147,7 +147,7 @@ fn offers(offered: &[Offer], typed: &str, found: &mut Vec<(usize, Hit)>) {
 /// The zone of all times, where there is a choice. The switch reloads the page, which would close a file.
 fn zone(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     let title = "Time zone: UTC or your own";
-    if own_offset(now()) != 0
+    if has_own_zone(page.span().1)
         && !page.over.get_untracked()
         && let Some(rank) = rank(&format!("{title}, settings, clock, local time"), typed)
     {

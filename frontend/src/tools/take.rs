@@ -150,6 +150,10 @@ fn address(page: Page, chart: &str) -> Option<String> {
     for tag in tags(&store.catalog, defs()) {
         params.append("tag", &tag);
     }
+    if let Some(link) = &view.share {
+        // A browser may hold several share links.
+        params.append("share", link);
+    }
     Some(format!("api/v1/export?{}", String::from(params.to_string())))
 }
 

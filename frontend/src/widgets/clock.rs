@@ -1,6 +1,6 @@
 //! Times for display, and the timer that updates them.
 
-use crate::browser::{is_utc, now, offset, own_offset, show_utc};
+use crate::browser::{has_own_zone, is_utc, now, offset, show_utc};
 use charts::axis;
 use leptos::prelude::*;
 use shared::unit::rough_duration;
@@ -36,7 +36,7 @@ pub fn Zone(
     let zone = Memo::new(move |_| axis::zone(offset(shown())));
     let words = move || format!("Times in {}", zone.get());
     // In UTC there is no other zone to choose.
-    let has_choice = move || own_offset(now()) != 0 && !is_file.is_some_and(|is_file| is_file.get());
+    let has_choice = move || has_own_zone(shown()) && !is_file.is_some_and(|is_file| is_file.get());
     let title = if is_utc() { "Show times in your own zone" } else { "Show times in UTC" };
     view! {
         <Show when=has_choice fallback=move || view! { <span data-zone=move || zone.get()>{words}</span> }>
