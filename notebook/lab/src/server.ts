@@ -105,9 +105,10 @@ export async function kernel(id: string): Promise<Kernel | null | undefined> {
   return { id, memory, limit, warning: text(member(found, 'warning')), gpus: await gpus(id) };
 }
 
-/** Current memory of this kernel on each GPU. Tags of its series contain the first eight characters of its UUID. */
+/** Current memory of this kernel on each GPU. Tags of its series contain the first letters of a UUID, and more of other ids. */
 async function gpus(id: string): Promise<Kernel['gpus']> {
-  const short = id.slice(0, 8);
+  const isUuid = id.length === 36 && id[8] === '-';
+  const short = id.slice(0, isUuid ? 8 : 24);
   const answer = await json(`${pageUrl()}api/v1/query?tag=kernel.${encodeURIComponent(short)}.gpu.*.memory&from=-15s`);
   return rows(answer, 'series').flatMap(one => {
     const gpu = /\.gpu\.(\d+)\.memory$/.exec(text(member(one, 'tag')) ?? '')?.[1];
