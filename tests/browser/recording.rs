@@ -200,6 +200,28 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
 }
 
 #[test]
+fn each_machine_of_a_file_has_its_own_values() {
+    let browser = Browser::start();
+    browser.open(&machine().url);
+    live(&browser);
+    // Their series have the same numbers.
+    let table = "['time,source,tag,value', ...[0, 1, 2, 3, 4, 5].flatMap(s => [['node-a', 100], ['node-b', 300]].map(([node, watts]) =>
+        [1714566890 + s, node, 'gpu.0.powerWatts', watts].join()))].join('\\n')";
+    drop_file(&browser, "two.csv", table);
+    browser.until(&format!(r#"{LINK} === "recorded" && {SAMPLES} === 6"#));
+    let most = "document.querySelector('article[data-panel=\"gpu.power\"] .sum-max')?.textContent";
+    for (name, watts) in [("node-b", "300"), ("node-a", "100"), ("node-b", "300")] {
+        let line =
+            format!("[...document.querySelectorAll('#hits li')].find(line => line.innerText.includes('{name}'))");
+        browser.click("[data-do=machines]");
+        browser.until(&line);
+        browser.script(&format!("{line}.click()"));
+        browser.until(&format!("{MACHINE} === '{name}' && {most} === '{watts}'"));
+    }
+    no_faults(&browser);
+}
+
+#[test]
 fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
     let server = machine();
     let browser = Browser::start();

@@ -7,6 +7,7 @@
 use super::Page;
 use crate::address;
 use crate::browser::{now, window};
+use crate::store::plan::Plan;
 use leptos::prelude::*;
 use std::time::Duration;
 use wasm_bindgen::JsValue;
@@ -142,6 +143,10 @@ impl Page {
     pub(super) fn look_at(self, view: address::View) {
         let before = self.view.get_untracked();
         self.hover.set_value(None);
+        if view.source != before.source {
+            // The panels of the machine before leave the page first, because they keep what they drew.
+            self.plan.set(Plan::default());
+        }
         let (theme, open, shut) = (before.theme, before.open, before.shut);
         self.view.set(address::View { theme, open, shut, ..view });
         self.replace_plan();
