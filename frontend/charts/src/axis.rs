@@ -273,7 +273,9 @@ pub fn times(from: i64, to: i64, room: f64, zone: impl Into<Zone>) -> Vec<(i64, 
                 continue;
             }
             let today = local.div_euclid(DAY);
-            let new_day = day.replace(today).is_some_and(|before| before != today);
+            // Where the clocks go forward at midnight, a day begins at one.
+            let begins = local.rem_euclid(DAY) <= HOUR;
+            let new_day = day.replace(today).is_some_and(|before| before != today) && begins;
             let text = match () {
                 () if from == 0 && local == 0 => "start".into(),
                 () if from == 0 => rough_duration(local),
@@ -444,6 +446,14 @@ mod tests {
         assert_eq!(told(back, 4, 5.0), ["-1 01:00", "0 02:00", "1 02:00", "2 03:00", "3 04:00"]);
         assert_eq!(told(forward, 4, 5.0), ["-1 00:00", "0 01:00", "1 03:00", "2 04:00", "3 05:00"]);
         assert_eq!(told(back, 8, 4.0), ["0 02:00", "3 04:00", "5 06:00", "7 08:00"], "no two texts touch");
+        // A day that begins at one has its date there, and no later.
+        let night = Zone { offset: 2 * hour, change: Some((midnight - hour, hour)) };
+        let texts = |begin: i64, end: i64, room: f64| {
+            let all = times(midnight + begin * hour, midnight + end * hour, room, night);
+            all.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(-3, 1, 5.0), ["22:00", "23:00", "21 Nov", "02:00", "03:00"]);
+        assert_eq!(texts(-5, 3, 4.0), ["20:00", "22:00", "02:00", "04:00"]);
         // The change is found by the offsets alone.
         let local = |t: i64| if t < midnight + hour { 2 * hour } else { hour };
         for (from, to) in [(-1, 3), (-500, 244), (0, 2)] {
