@@ -28,7 +28,7 @@ window.__rules = [
   { ...rule("run-crashed", "run crashed", "run crashed", "built_in", { severity: "critical" }), words: "a run crashed", last: Math.floor(base / 1000) - 7200 }];
 window.__silences = [
   { id: "01SIL", match: { rule: "Hot GPUs", source: "demo-01" }, from: Math.floor(base / 1000) - 3600, to: Math.floor(base / 1000) + 3600 * 3, comment: "new <b>fan</b> tonight", by: "sofia", held: 3 },
-  { id: "01OLD", match: { rule: "machine lost" }, from: Math.floor(base / 1000) - 90000, to: Math.floor(base / 1000) - 80000, comment: "switch changed", by: "chen", held: 4 }];
+  { id: "01OLD", match: { rule: "machine lost", project: "lm" }, from: Math.floor(base / 1000) - 90000, to: Math.floor(base / 1000) - 80000, comment: "switch changed", by: "chen", held: 4 }];
 const channel = (id, name, kind, target, delivery, more) => ({ id, name, kind, target, is_default: true, delivery: { state: "ok", words: "accepted in 180 ms", at: Math.floor(base / 1000) - 200, waiting: 0, oldest: null, sent: 41, lost: 0, ...delivery }, ...more });
 window.__channels = [
   channel("01CHA", "lab-slack", "slack", "…h4Fz", {}, { quiet: [{ days: "mon-fri", from: "22:00", to: "07:00" }], zone: "Europe/Berlin" }),
@@ -441,6 +441,12 @@ fn a_silence_is_made_ended_and_made_again() {
     );
     browser.click("tr[data-row='01SIL'] [data-do=end]");
     browser.until("document.querySelector('tr[data-row=\"01SIL\"] [data-do=again]')");
+    // One that was made elsewhere keeps labels that have no field.
+    browser.click("tr[data-row='01OLD'] [data-do=again]");
+    browser.until("document.querySelector('dialog[open]')?.innerText.includes('project must be lm.')");
+    browser.click("dialog[open] .btn.primary");
+    let again = browser.until("__done.filter(([method, path]) => method === 'POST' && path === 'silences')[1]?.[2]");
+    assert_eq!(again["match"], json!({ "project": "lm", "rule": "machine lost" }));
     no_faults(&browser);
 }
 

@@ -65,12 +65,18 @@ fn new(access: Access, of: &Silence, at: i64) -> Form {
     let present = |name: &str| of.matches.get(name).cloned().unwrap_or_default();
     let fields = FIELDS.iter().map(|(name, words)| (*name, *words, FieldInput::Text(present(name))));
     let rest = [("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(of.comment.clone()))];
+    // A silence that was made elsewhere may have labels without a field. Without them it would match more.
+    let mut others = of.matches.clone();
+    others.retain(|label, _| !FIELDS.iter().any(|(name, _)| *name == label.as_str()));
+    let kept: String = others.iter().map(|(label, of)| format!(" {label} must be {of}.")).collect();
     let words = "All filled-in fields must match; * stands for any text. A silence stops notifications, not alerts.";
-    Form::ask("silence", "Silence".into(), words, "POST", words::of_team(access, "api/v1/silences"))
+    let words = format!("{words}{kept}");
+    Form::ask("silence", "Silence".into(), &words, "POST", words::of_team(access, "api/v1/silences"))
         .with("Silence", fields.chain(rest).collect())
         .writing(move |typed: &Typed| {
             let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.value_of(name)));
-            let matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
+            let mut matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
+            matches.extend(others.clone());
             if matches.is_empty() {
                 return Err("Fill in at least one field.".into());
             }
