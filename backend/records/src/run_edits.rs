@@ -128,7 +128,8 @@ pub async fn forget_used(on: &mut Connection, before: i64) -> Result<(), Error> 
 pub async fn forget_used_of(on: &mut Connection, source: &str) -> Result<(), Error> {
     let set = "UPDATE run_edits SET used = NULL, version = version + 1
                WHERE used IS NOT NULL AND machines <> replace(machines, $1, '')";
-    sql::query(set).bind(format!("\"{source}\"")).execute(on).await?;
+    let machine = format!("\"{source}\"");
+    sql::query(set).bind(machine.as_str()).execute(on).await?;
     Ok(())
 }
 
@@ -140,6 +141,7 @@ pub async fn forget_user(on: &mut Connection, team: &str, user: &str) -> Result<
     // A quote within a text is escaped, so this is no part of one.
     let set = "UPDATE run_edits SET used = replace(used, $2, '\"user\":null'), version = version + 1
                WHERE team = $1 AND used <> replace(used, $2, '\"user\":null')";
-    sql::query(set).bind(team).bind(format!("\"user\":{user}")).execute(on).await?;
+    let field = format!("\"user\":{user}");
+    sql::query(set).bind(team).bind(field.as_str()).execute(on).await?;
     Ok(())
 }

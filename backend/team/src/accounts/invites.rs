@@ -28,8 +28,8 @@ pub enum InviteTaken {
     Joined,
 }
 
-/// The role of an account that joins a team by an invitation: at least the one that it has there. What a hub admin may do
-/// in every team is no role of theirs.
+/// The role of an account that joins a team by an invitation: at least the one that it has there. The rights of a
+/// hub admin in every team are no role of theirs.
 async fn joined_role(change: &mut Change, team: &str, account: &str, role: Role) -> Result<Role, Denied> {
     let own = teams::memberships(change, Some(account)).await?;
     let present = own.iter().find(|own| own.team == team).and_then(|own| own.role.parse::<Role>().ok());

@@ -147,8 +147,8 @@ impl WrittenRegistry {
         Ok(())
     }
 
-    /// Deletes a run that has ended; returns the last begin of its processes, milliseconds since the Unix epoch. What it
-    /// used stays in the usage of its team: a limit of a team is no matter of its members.
+    /// Deletes a run that has ended; returns the last begin of its processes, milliseconds since the Unix epoch. Its use
+    /// stays in the usage of its team: a limit of a team is no matter of its members.
     ///
     /// # Errors
     /// [`Denied`]: the principal has no right to it, or it still runs.
