@@ -300,7 +300,7 @@ async fn the_use_of_deleted_runs_names_nobody_who_was_erased_and_goes_with_its_m
     accounts.remove(by, &machine).await.expect("removed");
     let mut left = Vec::new();
     for run in ["a", "b", "c"] {
-        let rows = run_edits::list(&mut *records.read().await.unwrap(), run).await.unwrap();
+        let rows = run_edits::list(&mut records.read().await.unwrap(), run).await.unwrap();
         left.extend(rows.into_iter().map(|row| row.used));
     }
     // Ada goes on with the login that both had.
