@@ -179,10 +179,14 @@ fn a_signal_that_all_of_a_group_get_reaches_the_job_once_and_any_other_is_passed
     assert_eq!(lines.next().as_deref(), Some("cont"), "SIGTERM comes before it, and is not passed on");
     kill(id, libc::SIGTERM);
     assert_eq!(lines.next().as_deref(), Some("term"), "the launcher alone got it");
-    // `timeout` signals its child, and then the group. The second one is looked for up to 0.2 s.
+    // `timeout` signals its child, and then the group. After the launcher has taken the first one, the second one is looked
+    // for up to 0.2 s.
     let begin = std::time::Instant::now();
     kill(id, libc::SIGTERM);
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    until_so("it is taken", || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.lines().any(|line| line.strip_prefix("ShdPnd:").is_some_and(|mask| mask.trim() == "0000000000000000"))
+    });
     kill_group(id, libc::SIGTERM);
     let is_in_time = begin.elapsed() < std::time::Duration::from_millis(100);
     kill(id, libc::SIGCONT);

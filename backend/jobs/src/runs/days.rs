@@ -40,11 +40,11 @@ pub struct RunDay {
 type Key = (String, i64, usize, Option<i64>, Vec<SourceId>);
 
 /// A day of a run with the times at which it is valid: after its reading, unless the clock was set back since.
-type Kept = (Range<i64>, Arc<Sums>);
+type KeptDay = (Range<i64>, Arc<Sums>);
 
 /// Cached days of runs.
 #[derive(Debug, Default)]
-pub struct RunDays(Mutex<BTreeMap<Key, Kept>>);
+pub struct RunDays(Mutex<BTreeMap<Key, KeptDay>>);
 
 /// The part of a run between two times, milliseconds since the Unix epoch, as if it had begun and ended then. None if
 /// it was not there. `now` is the end of processes that run.

@@ -32,11 +32,11 @@ pub struct ListSummary {
 type Key = (String, usize, Option<i64>, Vec<SourceId>);
 
 /// A run with the times at which it is valid: after its reading, unless the clock was set back since.
-type Kept = (Range<i64>, Arc<ListSummary>);
+type KeptSummary = (Range<i64>, Arc<ListSummary>);
 
 /// Cached runs.
 #[derive(Debug, Default)]
-pub struct ListSummaries(Mutex<BTreeMap<Key, Kept>>);
+pub struct ListSummaries(Mutex<BTreeMap<Key, KeptSummary>>);
 
 impl ListSummaries {
     /// The summary of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
