@@ -138,7 +138,7 @@ fn a_hub_stores_what_is_submitted_for_its_own_machine() {
 #[test]
 fn an_alert_needs_no_machine_where_there_is_one_alone() {
     let hub = Hub::start(["--no-local"]);
-    let _machine = Machine::run(Machine::command(&hub, "node-9", ["--collectors", "cpu", "--interval", "200ms"]));
+    let _machine = Machine::start(&hub, "node-9", ["--collectors", "cpu", "--interval", "200ms"]);
     until("the machine has joined", || {
         let names: Vec<Value> =
             seen(&hub, "sources")["sources"].as_array()?.iter().map(|it| it["name"].clone()).collect();
