@@ -786,8 +786,8 @@ impl Run {
     /// The resources that a scheduler reserved for it on all its machines; None if no reservation is known. `now` is the
     /// end of a run that goes on, milliseconds since the Unix epoch.
     pub fn reserved(&self, now: i64) -> Option<RunReserved> {
-        // A job that was requeued, or another job that continues the run, has a part of its own. What had ended by its
-        // start has given its part back.
+        // A job that was requeued, or another job that continues the run, has a part of its own. Processes that had ended
+        // by its start have given theirs back.
         let since = |one: &RunProcess| one.reserved.as_ref().and_then(|part| part.since);
         let newest = self.processes.iter().filter_map(since).max();
         let holds = |one: &&RunProcess| since(one) == newest || one.ended.is_none_or(|ended| Some(ended) >= newest);

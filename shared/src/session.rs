@@ -53,7 +53,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether the account may write in some team. What that team sees decides the rest.
+    /// Whether the account may write in some team. The machines of that team decide the rest.
     pub fn is_member_somewhere(&self) -> bool {
         let is_admin = self.account.as_ref().is_some_and(|account| account.hub_admin);
         is_admin || self.teams.iter().any(|team| team.role >= Role::Member)

@@ -245,7 +245,7 @@ fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     assert!(dragged < before - 1.0, "{before} to {dragged}");
     // The address and the check may follow a moment later.
     browser.until(&format!("new URLSearchParams(location.search).get('alert').startsWith('gpu.*.temp > {dragged} C')"));
-    // What is checked is what is seen.
+    // The draft checks the data that are shown.
     let seen = "new URLSearchParams(location.search).get('alert').split('~.')[0]";
     browser.until(&format!("__checks.length > {checks} && __checks.at(-1).rule.when === {seen}"));
     browser.press("ArrowUp");

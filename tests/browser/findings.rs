@@ -385,7 +385,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
         (left + end("right") - 4.0, top + end("bottom") - 4.0)
     };
     super::fleet::point(&browser, corner, &shown);
-    // Who waits for it has nothing wrong.
+    // Machines that wait for it have nothing wrong.
     browser.until("document.getElementById('map').getAttribute('aria-label') === 'Machines: demo-03 has a problem.'");
     browser.move_to((5.0, 5.0));
     browser.focus("#map");

@@ -125,7 +125,7 @@ fn past(seconds: u64) -> (&'static Server, Browser) {
 #[track_caller]
 fn whole(browser: &Browser) {
     browser.until("document.documentElement.dataset.history === ''");
-    // What a message brought is drawn with the next frame.
+    // The content of a message is drawn with the next frame.
     browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))));");
 }
 

@@ -119,7 +119,7 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     browser.until(&format!(
         r#"{BANNER}.includes("Not a recording: notes.txt: ") && {BANNER}.includes("what can be opened")"#
     ));
-    // What opens files came when it was needed.
+    // The reader of files came when it was needed.
     browser.until(&format!("{READERS} === 1"));
     // A file that cannot be opened changes nothing.
     browser.until(&format!("{LINK} === 'live'"));

@@ -214,8 +214,8 @@ fn over_hours_means_are_lines_and_extremes_a_pale_band() {
     browser.press("Escape");
     browser.press("7");
     browser.until(r#"/means of/.test(document.querySelector("article.hero .note").textContent)"#);
-    // The hours arrive in parts, also while the view stands still: there are more than eleven of them. Of the last one a
-    // loaded machine may lack some seconds.
+    // The hours arrive in parts, also while the view stands still: there are more than eleven of them. A loaded machine
+    // may lack some seconds of the last one.
     browser.until(r#"+document.querySelector("article.hero").dataset.samples >= 40_000"#);
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);

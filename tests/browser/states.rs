@@ -269,7 +269,7 @@ fn the_window_of_a_machine_that_was_just_begun_grows_with_it() {
         browser
     };
     // It has 400 s: the usual window is full, a longer one is not.
-    // What there was before comes after the newest samples.
+    // Older samples come after the newest ones.
     shown("").until(&format!("{SPAN} === '5m'"));
     shown("?w=1h").until(&format!("{SPAN} === '1h'"));
     let young = Stage::empty(1);

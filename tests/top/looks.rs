@@ -185,7 +185,7 @@ fn only_what_changed_is_drawn() {
     terminal.hides("Disk fullness");
     terminal.press("p");
     terminal.shows("Disk fullness");
-    // What is drawn after this is drawn after all of the picture.
+    // All drawing after this comes after the whole picture.
     terminal.press("/seen");
     terminal.shows("Find: seen");
     terminal.press("\u{1b}");

@@ -80,7 +80,7 @@ fn Controls() -> impl IntoView {
                 <span class="note" role="status" title=notes>{notes}</span>
             </Show>
             <Show when=move || page.over.get()>
-                // What is still being read would come into the live data.
+                // The rest of a file that is still being read would come into the live data.
                 <button
                     class="speed"
                     data-do="compare-file"
